@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 133_000,
-  "troupe/testing": 145_500,
+  "troupe": 134_500,
+  "troupe/testing": 146_500,
   "troupe/ai-sdk": 14_500
 }
 
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 404_500,
+  budget: 405_500,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -39,9 +39,9 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 710_000, modules: 6 },
-  "troupe/Agent": { bytes: 453_000, modules: 4 },
-  "troupe/AgentState": { bytes: 453_000, modules: 4 },
+  "troupe": { bytes: 723_000, modules: 6 },
+  "troupe/Agent": { bytes: 460_000, modules: 4 },
+  "troupe/AgentState": { bytes: 460_000, modules: 4 },
   "troupe/ai-sdk": { bytes: 70_000, modules: 3 }
 }
 

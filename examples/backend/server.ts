@@ -51,6 +51,8 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     headersTimeout: requestTimeout,
     connectionsCheckingInterval: requestTimeout / 10
   })
+  const turns = Scheduler.make()
+  server.on("connection", turns.connected)
   return shutdown(server).pipe(
     Layer.provideMerge(
       HttpRouter.serve(Routes.layer, {
@@ -60,6 +62,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
       })
     ),
     Layer.provideMerge(NodeHttpServer.layer(() => server, { host, port })),
-    Layer.provide(conversations)
+    Layer.provide(conversations),
+    Layer.provide(turns.layer)
   )
-})).pipe(Layer.provide(Scheduler.layer))
+}))

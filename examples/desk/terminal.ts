@@ -140,6 +140,8 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     }
     case "ApprovalRequested":
       return line(style.strong(`  ? ${called(event.name, event.params)} awaits approval`))
+    case "ResultAwaited":
+      return line(style.strong(`  … ${called(event.name, event.params)} awaits its result`))
     case "ModelCallFailed":
       // The desk asks a model once: of the agent in control, why it failed is said where the run does.
       return event.tag === "Interrupted" || event.calls.length === 0
@@ -171,6 +173,7 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
       return line(style.bad("  ! what was said is taken back"))
     case "CallApproved":
     case "CallDenied":
+    case "ResultGiven":
     case "GuardrailStarted":
     case "InputGiven":
     case "ToolInvoked":

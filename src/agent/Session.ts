@@ -81,6 +81,8 @@ export {
   ParametersRejected,
   Reason,
   ReentrantOperation,
+  ResultPending,
+  ResultRejected,
   SessionClosed,
   SessionError,
   StoreConflict,
@@ -157,11 +159,27 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
   /**
+   * Gives a call the result that it awaits, as JSON. Nothing runs until `resume`.
+   *
+   * If the result doesn't fit its tool's success schema, it fails with `ResultRejected` and changes nothing.
+   */
+  readonly giveResult: (
+    callId: string,
+    result: Schema.Json
+  ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingResult | SessionError>
+
+  /** Says that a call failed which awaits its result; the model reads the reason. Nothing runs until `resume`. */
+  readonly giveFailure: (
+    callId: string,
+    reason: string
+  ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingResult | SessionError>
+
+  /**
    * Runs a tool of the agent in control as if its model had called it, and returns the handler's result.
    *
    * The call and its result are recorded as an assistant turn without usage, and marked in its metadata. It runs under the tool's policy,
    * asks no model and starts no run. It needs no approval. If the tool fails, this effect fails and not the run, even for a tool in
-   * `fatal`. It fails if the state has open calls. Afterwards `resume` lets the model answer the result, and `call` adds more words first.
+   * `fatal`. It fails if the state has open calls, and with `ResultPending` if the handler leaves its result for later. Afterwards `resume` lets the model answer the result, and `call` adds more words first.
    */
   readonly invoke: <T extends Tool.Any>(
     tool: T,
@@ -276,6 +294,8 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
     resume: SessionRuns.resume(session),
     approve: (callId, options) => SessionApprovals.approve(session, callId, options?.params),
     deny: (callId, reason) => SessionApprovals.deny(session, callId, reason),
+    giveResult: (callId, result) => SessionApprovals.giveResult(session, callId, result),
+    giveFailure: (callId, reason) => SessionApprovals.giveFailure(session, callId, reason),
     invoke: (tool, params) => {
       const invoked = (loop: Loop) => InvokeTool.run(loop, tool, params)
       // `InvokeTool` doesn't keep the types of tools; the type of the session names them.

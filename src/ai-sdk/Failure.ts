@@ -49,12 +49,24 @@ const statuses: ReadonlyArray<readonly [RegExp, number]> = [
   [/request_too_large/, 413],
   [/not_found|no_such_model/, 404],
   [/invalid_request|invalid_argument|context_length|bad_request|invalid_prompt|unsupported/, 400],
-  [/timeout/, 408]
+  [/timeout/, 408],
+  [/api_error|server_error|internal/, 500]
 ]
 
-const statusOf = ({ names, status }: Thrown): number | undefined => {
-  if (status !== undefined && status >= 400) return status
-  return names.flatMap((name) => statuses.find(([known]) => known.test(name))?.[1] ?? [])[0]
+const namedStatus = ({ names }: Thrown): number | undefined =>
+  names.flatMap((name) => statuses.find(([known]) => known.test(name))?.[1] ?? [])[0]
+
+/**
+ * Checks whether the package made the status up. Anthropic's does for an error with which a stream begins: it says 500 and that a retry doesn't
+ * help, whatever the provider calls the error.
+ */
+const isMadeUp = ({ isRetryable, status }: Thrown): boolean =>
+  status !== undefined && status >= 500 && isRetryable === false
+
+const statusOf = (thrown: Thrown): number | undefined => {
+  const { status } = thrown
+  const isKnown = status !== undefined && status >= 400
+  return isKnown && !isMadeUp(thrown) ? status : namedStatus(thrown) ?? (isKnown ? status : undefined)
 }
 
 const keyKind = ({ message, names }: Thrown): AiError.AuthenticationError["kind"] =>
@@ -72,7 +84,8 @@ const waiting = (
 
 /** Returns the reason for a status that refuses the request, if it is one of these. */
 const refused = (thrown: Thrown, status: number, { now }: When): AiError.AiErrorReason => {
-  const { isRetryable, message: description } = thrown
+  const { message: description } = thrown
+  const isRetryable = isMadeUp(thrown) && namedStatus(thrown) !== undefined ? undefined : thrown.isRetryable
   const wait = retryAfter(thrown, now)
   const http = withHttp(thrown)
   const names = thrown.names.join(" ")
@@ -164,6 +177,9 @@ export const cutOff = (): AiError.NetworkError =>
     url: "",
     description: "The stream ended before the answer did"
   })
+
+/** Checks whether nothing says why a stream broke: neither the provider nor the network. */
+export const isUnexplained = (error: unknown): boolean => statusOf(read(error)) === undefined && !isNetwork(error)
 
 /** Checks whether a package reports that a stream ended before the answer did: such an error has no data. */
 export const isCutOff = (error: unknown): boolean =>

@@ -20,7 +20,7 @@ import * as ChatSpan from "../model/ChatSpan.ts"
 import type { AnyModel } from "./AnyModel.ts"
 import type { Asking } from "./CallOptions.ts"
 import { askedOf } from "./Content.ts"
-import { isCutOff } from "./Failure.ts"
+import { isCutOff, isUnexplained } from "./Failure.ts"
 import { isFiltered } from "./Finish.ts"
 import { attempt, failed, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -38,6 +38,12 @@ const start = (
 
 const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
 
+/** Fails by an error in a stream. What a package makes of a page isn't the provider's word. */
+const brokenBy = (arriving: Streamed.Arriving, error: unknown): Effect.Effect<never, AiError.AiError> =>
+  isCutOff(error) || (Streamed.isPage(arriving) && isUnexplained(error))
+    ? broken(Streamed.ended(arriving))
+    : failed("streamText", error, true)
+
 /** Takes parts of a stream that arrive together. No more parts are read until its effect has run. */
 type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<void, AiError.AiError> | undefined
 
@@ -51,7 +57,7 @@ const pass = (
   if (part === undefined) return arriving.hasFinished ? Effect.succeed(false) : broken(Streamed.ended(arriving))
   if (Streamed.isNews(part)) Timeouts.heard(patience)
   if (part.type === "error") {
-    return isCutOff(part.error) ? broken(Streamed.ended(arriving)) : failed("streamText", part.error, true)
+    return brokenBy(arriving, part.error)
   }
   const read = Streamed.take(arriving, part)
   if (Result.isFailure(read)) return broken(read.failure)
@@ -104,7 +110,7 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
       (error) => {
         // After the answer a provider may leave its connection open, or break it.
         if (arriving.hasFinished) return Effect.succeed(false)
-        return error._tag === "Thrown" ? failed("streamText", error.error, true) : broken(error)
+        return error._tag === "Thrown" ? brokenBy(arriving, error.error) : broken(error)
       }
     )
 })

@@ -72,12 +72,17 @@ const streamed = (
   ]
 }
 
-const isPage = /^(text\/html|application\/(json|(xhtml\+)?xml))\b/i
+const pageType = /^(text\/html|application\/(json|(xhtml\+)?xml))\b/i
 
-/** Returns the reason of a stream that ended before the answer did. If the response is a proxy's page, a retry doesn't help. */
-export const ended = ({ calls, headers = {}, isSpeaking }: Arriving): AiError.AiErrorReason => {
+/** Checks whether the response is a page, such as a proxy's, and nothing of an answer was in it. */
+export const isPage = ({ calls, headers = {}, isSpeaking }: Arriving): boolean =>
+  pageType.test(headers["content-type"] ?? "") && calls === 0 && !isSpeaking
+
+/** Returns the reason of a stream that ended before the answer did. If the response is a page, a retry doesn't help. */
+export const ended = (self: Arriving): AiError.AiErrorReason => {
+  const { headers = {} } = self
   const type = headers["content-type"] ?? ""
-  return isPage.test(type) && calls === 0 && !isSpeaking
+  return isPage(self)
     ? new AiError.InvalidResponseError({
       description: `The response isn't a stream but ${type}`,
       http: { response: { status: 200, headers: shown(headers) } }

@@ -54,12 +54,15 @@ export const parse = (text: string): unknown => {
 }
 
 const isReport = (value: unknown): boolean =>
-  Predicate.hasProperty(value, "error") || textIn(value, "type") === "error" || textIn(value, "object") === "error" ||
+  (Predicate.hasProperty(value, "error") && Predicate.isNotNullish(value.error)) || textIn(value, "type") === "error" ||
+  textIn(value, "object") === "error" ||
   textIn(value, "detail") !== undefined
 
-/** Returns the error that a part of a stream reports, in the part itself or in its metadata. */
+const fieldIn = (value: unknown, key: string): unknown => Predicate.hasProperty(value, key) ? value[key] : undefined
+
+/** Returns the error that a part of a stream reports: in the part itself, in its metadata, or in the response that it ends. */
 export const reportIn = (part: unknown): unknown =>
-  [part, Predicate.hasProperty(part, "delta") ? part.delta : undefined].find(isReport)
+  [part, fieldIn(part, "delta"), fieldIn(part, "response")].find(isReport)
 
 /** Reads the error in a body: `{ error: { message, type, code } }`, the same without an envelope, or in a list. */
 const saidIn = (value: unknown): Said => {

@@ -7,14 +7,18 @@ import * as Schema from "effect/Schema"
 import * as AgentState from "../domain/AgentState.ts"
 import { Failure } from "../domain/AgentStatus.ts"
 import { pendingApprovals } from "../domain/Approval.ts"
+import { pendingResults } from "../domain/DeferredResult.ts"
+import type { WaitingCall } from "../domain/WaitingCall.ts"
 import type { Kept } from "./Kept.ts"
 import { UnknownCall } from "./UnknownCall.ts"
+
+const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
 
 /**
  * Schema for how a conversation stands once a message is answered.
  *
  * - `Complete`: the agent has answered with `text`
- * - `Waiting`: calls await an approval, `pending`
+ * - `Waiting`: calls await an approval, `pending`, or a result, `awaited`
  * - `Failed`: the run failed with `error`, and can be resumed
  * - `Cancelled`: somebody cancelled the message
  * - `Stopped`: the run stopped otherwise, and can be resumed
@@ -30,7 +34,8 @@ export const Answer = Schema.Struct({
   status: Schema.Literals(["Complete", "Waiting", "Failed", "Cancelled", "Stopped"]),
   text: Schema.String,
   output: Schema.optionalKey(Schema.Json),
-  pending: Schema.Array(Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })),
+  pending: Schema.Array(Waiting),
+  awaited: Schema.optionalKey(Schema.Array(Waiting)),
   unknown: Schema.Array(UnknownCall),
   error: Schema.optionalKey(Failure),
   cursor: Schema.Int
@@ -48,11 +53,16 @@ export interface NotBegun {
 const statusOf = ({ status }: AgentState.AgentState, isWaiting: boolean): Answer["status"] =>
   status._tag === "Complete" || status._tag === "Failed" ? status._tag : isWaiting ? "Waiting" : "Stopped"
 
+/** Returns a waiting call as answers show it. */
+export const shown = ({ callId, name, params, path }: WaitingCall) => ({ callId, name, path, params })
+
 /** Returns the status of a conversation. */
 export const of = (kept: Kept, isCancelled: boolean, notBegun?: NotBegun): Answer => {
   const { events, state, unknown } = kept
-  const pending = pendingApprovals(state).map(({ callId, name, params, path }) => ({ callId, name, path, params }))
-  const status = isCancelled ? "Cancelled" : notBegun === undefined ? statusOf(state, pending.length > 0) : "Failed"
+  const pending = pendingApprovals(state).map(shown)
+  const awaited = pendingResults(state).map(shown)
+  const isWaiting = pending.length > 0 || awaited.length > 0
+  const status = isCancelled ? "Cancelled" : notBegun === undefined ? statusOf(state, isWaiting) : "Failed"
   const error = notBegun === undefined
     ? state.status._tag === "Failed" ? state.status.error : undefined
     : { ...notBegun, agent: state.agent, step: 0 }
@@ -60,6 +70,7 @@ export const of = (kept: Kept, isCancelled: boolean, notBegun?: NotBegun): Answe
     status,
     text: status === "Complete" ? AgentState.text(state) : "",
     pending,
+    ...(awaited.length === 0 ? undefined : { awaited }),
     unknown,
     ...(status === "Failed" && error !== undefined ? { error } : undefined),
     cursor: events

@@ -66,6 +66,16 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
   readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
+  /** Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. */
+  readonly giveResult: (
+    callId: string,
+    result: Schema.Json,
+    options?: Keyed
+  ) => Effect.Effect<Out, ConversationError | X>
+
+  /** Says that a call failed which awaits its result, and continues the run. The model reads the reason. */
+  readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
+
   /** Goes on where the conversation stopped: after a failure, or a limit. */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
@@ -120,6 +130,7 @@ export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name
     "SayAt",
     "Approve",
     "Deny",
+    "GiveResult",
     "Resume",
     "Fork",
     "Cancel",
@@ -140,6 +151,16 @@ const newKey = Effect.map(Random.Random, RunId.make)
 
 const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
   options?.key === undefined ? newKey : Effect.succeed(options.key)
+
+/** The key of what is given for a call: a corrected result isn't the message that was refused. */
+const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined): string =>
+  options?.key ?? `result/${callId}/${Hash.string(JSON.stringify(given))}`
+
+/**
+ * How long a reader of events hears nothing before it asks again for what comes after the last one. A message between runners may be lost
+ * when one of them is killed, and the cluster doesn't repeat those of a stream.
+ */
+const silence = "30 seconds"
 
 /** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
@@ -170,6 +191,12 @@ export const make = <In, State, Event>(
     },
     deny: (callId, reason, options) =>
       waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
+    giveResult: (callId, result, options) =>
+      waiting(requests.GiveResult({ key: givenKey(callId, result, options), callId, result })),
+    giveFailure: (callId, reason, options) =>
+      waiting(
+        requests.GiveResult({ key: givenKey(callId, { reason }, options), callId, result: reason, failed: true })
+      ),
     resume: (options) => waiting(Effect.flatMap(keyOf(options), (key) => requests.Resume({ key }))),
     cancel: (key) => requests.Cancel({ key }),
     fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),
@@ -185,15 +212,15 @@ export const make = <In, State, Event>(
     events: ({ after = 0 } = {}) =>
       Stream.suspend(() => {
         let seen = after
-        // A runner that leaves interrupts its streams, and the next one goes on with them.
-        const told = (): Stream.Stream<Schema.Json, ConversationError | ClusterError> =>
-          requests.Events({ after: seen }).pipe(
-            Stream.catchCauseIf(
-              Cause.hasInterruptsOnly,
-              () => Stream.unwrap(Effect.delay(Effect.sync(told), "100 millis"))
-            )
-          )
-        return told().pipe(
+        let isOver = false
+        const told = Stream.suspend(() => requests.Events({ after: seen })).pipe(
+          Stream.onEnd(Effect.sync(() => void (isOver = true))),
+          Stream.timeout(silence),
+          // A runner that leaves interrupts its streams, and the next one goes on with them.
+          Stream.catchCauseIf(Cause.hasInterruptsOnly, () => Stream.fromEffectDrain(Effect.sleep("100 millis")))
+        )
+        return Stream.unfold(told, () => Effect.sync(() => isOver ? undefined : [told, told] as const)).pipe(
+          Stream.flatten(),
           Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
           // A stream that was attached to another runner tells the events anew.
           Stream.filter(({ cursor, piece }) => {

@@ -179,6 +179,8 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
       SayAt: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
       Approve: ({ payload: { callId, key, params } }) => conversation.approve(key, callId, params),
       Deny: ({ payload: { callId, key, reason } }) => conversation.deny(key, callId, reason),
+      GiveResult: ({ payload: { callId, failed, key, result } }) =>
+        conversation.giveResult(key, callId, result, failed === true),
       Resume: ({ payload: { key } }) => conversation.resume(key),
       Fork: ({ payload: { key, to } }) => conversation.fork(key, to, idOf(name, to)),
       Cancel: ({ payload: { key } }) => Rpc.fork(conversation.cancel(key)),

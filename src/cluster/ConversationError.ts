@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import { ParametersRejected } from "../agent/session/SessionError.ts"
+import { ParametersRejected, ResultRejected } from "../agent/session/SessionError.ts"
 import { NotAwaitingApproval } from "../domain/Approval.ts"
+import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import { listOf } from "../domain/Described.ts"
 import { ErrorClass } from "../domain/ErrorClass.ts"
 import { Missing } from "./Definition.ts"
@@ -95,6 +96,8 @@ export class EventsGone extends ErrorClass<EventsGone>("troupe/cluster")("Events
 export const Reason = Schema.Union([
   NotAwaitingApproval,
   ParametersRejected,
+  NotAwaitingResult,
+  ResultRejected,
   DefinitionChanged,
   ConversationUnreadable,
   ConversationExists,

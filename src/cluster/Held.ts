@@ -41,6 +41,7 @@ const errorOf = (id: string, error: Failure): ConversationError | undefined => {
   const { reason } = error
   switch (reason._tag) {
     case "ParametersRejected":
+    case "ResultRejected":
       return new ConversationError({ reason })
     case "StoredStateUnreadable":
       return new ConversationError({ reason: new ConversationUnreadable({ id, issue: reason.issue }) })

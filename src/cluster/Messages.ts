@@ -18,6 +18,7 @@ import * as Observer from "../agent/journal/Observer.ts"
 import type * as Session from "../agent/Session.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
+import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import type { AgentState, User } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
@@ -52,8 +53,10 @@ const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
   return { tag, message: Predicate.isError(error) ? error.message : String(error) }
 }
 
-const refused = (error: NotAwaitingApproval | Session.SessionError): Failure =>
-  error instanceof NotAwaitingApproval ? new ConversationError({ reason: error }) : error
+const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
+  error instanceof NotAwaitingApproval || error instanceof NotAwaitingResult
+    ? new ConversationError({ reason: error })
+    : error
 
 /** What runs after an answer: nothing if others are wanted first. */
 const answered = (session: Session.Session<unknown, unknown>, together = false): Effect.Effect<Running> =>
@@ -135,6 +138,19 @@ export class Messages {
   /** Denies a call, and continues the run. */
   deny(key: string, callId: string, reason: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, beginOf({ _tag: "Deny", callId, reason }))
+  }
+
+  /** Gives a call its result, or says that it failed, and continues the run. */
+  giveResult(
+    key: string,
+    callId: string,
+    result: Schema.Json,
+    failed: boolean
+  ): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (session) => {
+      const given = failed ? session.giveFailure(callId, String(result)) : session.giveResult(callId, result)
+      return Effect.as(Effect.mapError(given, refused), session.stream())
+    })
   }
 
   /** Continues where the conversation stopped. */

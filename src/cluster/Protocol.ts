@@ -56,6 +56,14 @@ const Deny = Rpc.make("Deny", {
   error
 })
 
+/** `result` is what the tool gave, or with `failed` why it gave nothing. */
+const GiveResult = Rpc.make("GiveResult", {
+  payload: { key, callId: Schema.String, result: Schema.Json, failed: Schema.optionalKey(Schema.Literal(true)) },
+  primaryKey,
+  success: Answer,
+  error
+})
+
 const Resume = Rpc.make("Resume", { payload: { key }, primaryKey, success: Answer, error })
 
 const Fork = Rpc.make("Fork", { payload: { key, to: Schema.String }, primaryKey, error })
@@ -106,7 +114,7 @@ export const named = <Name extends string>(
 export const make = <Name extends string>(name: Name) =>
   Entity.fromRpcGroup(
     name,
-    RpcGroup.make(Say, SayAt, Approve, Deny, Resume, Fork, Cancel)
+    RpcGroup.make(Say, SayAt, Approve, Deny, GiveResult, Resume, Fork, Cancel)
       .annotateRpcs(ClusterSchema.Persisted, true)
       .annotateRpcs(ClusterSchema.Uninterruptible, "client")
       .add(Remove, State, Events)

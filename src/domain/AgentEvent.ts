@@ -142,6 +142,8 @@ export const AgentEvent = Schema.TaggedUnion({
   CallApproved: { ...envelope, ...call, params: Schema.optionalKey(Schema.Json) },
   CallDenied: { ...envelope, ...call, reason: Schema.String },
   ToolCallStarted: { ...envelope, ...call, params: Schema.Json, asked: Schema.optionalKey(Schema.Json) },
+  ResultAwaited: { ...envelope, ...call, params: Schema.Json },
+  ResultGiven: { ...envelope, ...call, outcome: CallState.cases.Answered.fields.outcome, result: Schema.Json },
   ToolCallProgressed: { ...envelope, ...call, result: Schema.Json },
   ToolCallSuspended: { ...envelope, ...call },
   ToolCallSettled: {
@@ -258,6 +260,10 @@ export interface CallDenied extends Case<"CallDenied"> {}
  * others.
  */
 export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
+/** A handler ended without a result, which comes later; the call stays open. */
+export interface ResultAwaited extends Case<"ResultAwaited"> {}
+/** Somebody gave a call its result, or said that it failed. The model reads it once the run continues and `ToolCallSettled` follows. */
+export interface ResultGiven extends Case<"ResultGiven"> {}
 /** A handler gave a preliminary result. */
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
 /** The agent that answers the call stopped before its end, for an approval or a limit; the call stays open. */
@@ -308,7 +314,7 @@ export interface ModeTransitionRequested extends Case<"ModeTransitionRequested">
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
-/** The run ended, stopped for approvals, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
+/** The run ended, stopped for approvals or results, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
 /** The run was interrupted; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}
@@ -337,6 +343,8 @@ export type AgentEvent =
   | CallApproved
   | CallDenied
   | ToolCallStarted
+  | ResultAwaited
+  | ResultGiven
   | ToolCallProgressed
   | ToolCallSuspended
   | ToolCallSettled
@@ -364,7 +372,7 @@ export type AgentEvent =
 /**
  * Which events end what an event started, as data.
  *
- * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, or no permission to run. A
+ * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, no permission to run, or a result that came later. A
  * `ModeFailed` ends an entering in the phase `SetUp` only.
  *
  * @category constants
@@ -386,7 +394,7 @@ export const starts: {
   RunStarted: ["RunCompleted", "RunInterrupted", "RunFailed"],
   StepStarted: ["StepCompleted"],
   ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
-  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended"],
+  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended", "ResultAwaited"],
   GuardrailStarted: ["GuardrailSettled"],
   HandoffRequested: ["HandoffCompleted", "HandoffSuspended"],
   ModeEntering: ["ModeEntered", "ModeFailed"],

@@ -25,6 +25,7 @@ export {
 export { ask, make, reopen } from "./Beginning.ts"
 export * from "./CallParams.ts"
 export * from "./Command.ts"
+export { giveFailure, giveResult, NotAwaitingResult, type PendingResult, pendingResults } from "./DeferredResult.ts"
 export * from "./Delegated.ts"
 export { withConversation } from "./ImpliedStatus.ts"
 export { reduce } from "./Reducer.ts"

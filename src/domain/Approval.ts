@@ -15,13 +15,13 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { CallApproved, CallDenied } from "./AgentEvent.ts"
 import { ReadParams, type ReadsParams } from "./CallParams.ts"
-import { callsOf, lastAssistant, openCalls } from "./conversation/Turns.ts"
 import { listOf } from "./Described.ts"
 import { ErrorClass } from "./ErrorClass.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
+import { find, locate, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
 
 /**
  * A call that waits for approval: the agents that lead to it, the calls that lead to it, and what would run.
@@ -29,13 +29,7 @@ import * as TakenIds from "./TakenIds.ts"
  * @category models
  * @since 0.1.0
  */
-export interface PendingApproval {
-  readonly path: readonly [string, ...Array<string>]
-  readonly calls: ReadonlyArray<string>
-  readonly callId: string
-  readonly name: string
-  readonly params: Schema.Json
-}
+export interface PendingApproval extends WaitingCall {}
 
 /**
  * Error for an approval or a denial of a call that doesn't wait for one.
@@ -48,7 +42,16 @@ export interface PendingApproval {
 export class NotAwaitingApproval
   extends ErrorClass<NotAwaitingApproval>("troupe/domain/Approval")("NotAwaitingApproval", {
     callId: Schema.String,
-    found: Schema.Literals(["Unknown", "Pending", "Approved", "Delegated", "Settled", "RunByProvider"]),
+    found: Schema.Literals([
+      "Unknown",
+      "Pending",
+      "Approved",
+      "AwaitingResult",
+      "Answered",
+      "Delegated",
+      "Settled",
+      "RunByProvider"
+    ]),
     awaiting: Schema.Array(Schema.String)
   }, ({ awaiting, callId, found }) => {
     if (found === "RunByProvider") {
@@ -79,68 +82,12 @@ export class ParamsRejected extends ErrorClass<ParamsRejected>("troupe/domain/Ap
  * @category getters
  * @since 0.1.0
  */
-export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> => collect(self, [self.agent], [])
-
-const collect = (
-  self: AgentState,
-  path: readonly [string, ...Array<string>],
-  calls: ReadonlyArray<string>
-): ReadonlyArray<PendingApproval> =>
-  openCalls(self.conversation).flatMap((call): ReadonlyArray<PendingApproval> => {
-    const { state } = call
-    if (state._tag === "AwaitingApproval") {
-      return [{ path, calls, callId: call.id, name: call.name, params: call.params }]
-    }
-    return state._tag === "Delegated" ? collect(state.child, [...path, state.child.agent], [...calls, call.id]) : []
-  })
-
-/** A call that awaits approval, or was answered, and what leads to its agent. */
-interface Located extends Pick<PendingApproval, "path" | "calls"> {
-  readonly call: Call
-}
+export const pendingApprovals = (self: AgentState): ReadonlyArray<PendingApproval> =>
+  waitingIn(self, "AwaitingApproval")
 
 const isAnswerable = (call: Call): boolean =>
   call.state._tag === "AwaitingApproval" || call.state._tag === "Approved" ||
   (call.state._tag === "Settled" && call.state.outcome === "Denied")
-
-/**
- * Finds the call of this id that awaits approval or was answered, among the calls that may still run.
- *
- * Of several calls with this id the first counts: a second answer mustn't reach a call that nobody has seen.
- */
-const locate = (
-  self: AgentState,
-  callId: string,
-  path: Located["path"],
-  calls: Located["calls"]
-): Located | undefined => {
-  for (const part of lastAssistant(self.conversation)?.parts ?? []) {
-    if (part._tag !== "Call") continue
-    if (part.id === callId && isAnswerable(part)) return { path, calls, call: part }
-    if (part.state._tag !== "Delegated") continue
-    const { child } = part.state
-    const inner = locate(child, callId, [...path, child.agent], [...calls, part.id])
-    if (inner !== undefined) return inner
-  }
-  return undefined
-}
-
-/** Finds a call by id, whatever its state: first in this agent, then in the agents that it called. */
-const find = (self: AgentState, callId: string): Call | undefined => {
-  for (const turn of self.conversation.turns) {
-    if (turn._tag !== "Assistant") continue
-    const own = callsOf(turn).find((call) => call.id === callId)
-    if (own !== undefined) return own
-  }
-  for (const call of openCalls(self.conversation)) {
-    const found = call.state._tag === "Delegated" ? find(call.state.child, callId) : undefined
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-/** An answer to a call, before it has its run, sequence number and time. */
-export type Untimed<Event> = Omit<Event, "run" | "step" | "sequence" | "at">
 
 type Answer<Event> = Result.Result<Untimed<Event> | undefined, NotAwaitingApproval>
 
@@ -151,7 +98,7 @@ const answer = <Event>(
   isSame: (call: Call) => boolean,
   make: (call: Call, where: Pick<CallApproved, "path" | "calls" | "callId" | "name">) => Untimed<Event>
 ): Answer<Event> => {
-  const located = locate(self, callId, [self.agent], [])
+  const located = locate(self, callId, isAnswerable)
   if (located?.call.state._tag === "AwaitingApproval") {
     const { call, calls, path } = located
     return Result.succeed(make(call, { path, calls, callId, name: call.name }))
@@ -173,7 +120,7 @@ const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined 
 
 /** Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. */
 export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> => {
-  const call = params === undefined ? undefined : locate(self, callId, [self.agent], [])?.call
+  const call = params === undefined ? undefined : locate(self, callId, isAnswerable)?.call
   const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
   return awaiting
     ? approvalOf(self, callId, params)

@@ -13,7 +13,7 @@ import type { AgentState, Call } from "./StateSchema.ts"
 export interface AskModel {
   readonly _tag: "AskModel"
 }
-/** Run these open calls; those that await approval stay out. */
+/** Run these open calls, or tell the results that came later; those that await approval or a result stay out. */
 export interface RunCalls {
   readonly _tag: "RunCalls"
   readonly callIds: ReadonlyArray<string>
@@ -23,7 +23,7 @@ export interface HandOver {
   readonly _tag: "HandOver"
   readonly request: HandoffRequest
 }
-/** Do nothing until somebody approves or denies a call. */
+/** Do nothing until somebody approves or denies a call, or gives its result. */
 export interface Await {
   readonly _tag: "Await"
 }
@@ -41,19 +41,19 @@ export interface Stop {
 export type Command = AskModel | RunCalls | HandOver | Await | Stop
 
 const askModel: AskModel = Object.freeze({ _tag: "AskModel" })
-const awaitApproval: Await = Object.freeze({ _tag: "Await" })
+const awaitOthers: Await = Object.freeze({ _tag: "Await" })
 const stop: Stop = Object.freeze({ _tag: "Stop" })
 
-/** Checks whether a call can be run now. It can't if the agent that answers it awaits an approval. */
+/** Checks whether a call can be run now. It can't if the agent that answers it awaits an approval or a result. */
 const isRunnable = ({ state }: Call): boolean =>
   state._tag === "Delegated"
     ? next(state.child)._tag !== "Await"
-    : state._tag === "Pending" || state._tag === "Approved"
+    : state._tag === "Pending" || state._tag === "Approved" || state._tag === "Answered"
 
 /** Runs the open calls that can run, and waits if there are none. */
 const run = (calls: ReadonlyArray<Call>): Command => {
   const callIds = calls.filter(isRunnable).map(({ id }) => id)
-  return callIds.length === 0 ? awaitApproval : { _tag: "RunCalls", callIds }
+  return callIds.length === 0 ? awaitOthers : { _tag: "RunCalls", callIds }
 }
 
 /**

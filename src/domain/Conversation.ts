@@ -18,10 +18,12 @@ export * from "./Part.ts"
 export * from "./Projection.ts"
 export * from "./PromptImport.ts"
 export {
+  type Answered,
   type Approved,
   type Assistant,
   AssistantPart,
   type AwaitingApproval,
+  type AwaitingResult,
   Call,
   CallState,
   Conversation,

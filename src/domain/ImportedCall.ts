@@ -5,7 +5,7 @@
  */
 import type * as Prompt from "effect/ai/Prompt"
 import { jsonOf, metadataOf, resultOf } from "./ImportedPart.ts"
-import type { Asked, Found, PairedCall } from "./Pairing.ts"
+import type { Asked, LocatedPart, PairedCall } from "./Pairing.ts"
 import type { Report } from "./Repair.ts"
 import type { Call, CallState, Settled } from "./StateSchema.ts"
 
@@ -15,14 +15,17 @@ export const dropResponse = ({ message, part }: NonNullable<Asked["response"]>, 
   report({ _tag: "ApprovalResponseDropped", message, approvalId, approved, ...why })
 }
 
-export const dropApproval = ({ request: { message, part }, response }: Asked, report: Report): void => {
-  report({ _tag: "ApprovalRequestDropped", message, approvalId: part.approvalId, id: part.toolCallId })
+export const dropApproval = ({ request, response }: Asked, report: Report): void => {
+  if (request !== undefined) {
+    const { message, part: { approvalId, toolCallId: id } } = request
+    report({ _tag: "ApprovalRequestDropped", message, approvalId, id })
+  }
   if (response !== undefined) dropResponse(response, report)
 }
 
 export const dropResult = (
   tag: "OrphanedResultDropped" | "DoubledResultDropped",
-  result: Found<Prompt.ToolResultPart>,
+  result: LocatedPart<Prompt.ToolResultPart>,
   report: Report
 ): void => {
   const { id, isFailure, name } = result.part
@@ -35,9 +38,21 @@ const interrupted: Settled = Object.freeze({
   result: "The history that this call comes from has no result of it."
 })
 
-/** Returns the state of a call without a result, by its approvals: the first answer counts, or else the first request. */
+/** The approval of a call that counts: the first that was answered, or else the first request. */
+const askedOf = ({ approvals }: PairedCall): Asked | undefined =>
+  approvals.find(({ response }) => response !== undefined) ?? approvals[0]
+
+const dropReason = (
+  { message, part: { reason } }: NonNullable<Asked["response"]>,
+  id: string,
+  report: Report
+): void => {
+  if (reason !== undefined) report({ _tag: "ApprovalReasonDropped", message, id, reason })
+}
+
+/** Returns the state of a call without a result, by its approvals. */
 const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Report): CallState => {
-  const asked = call.approvals.find(({ response }) => response !== undefined) ?? call.approvals[0]
+  const asked = askedOf(call)
   const response = asked?.response
   const isUsed = asked !== undefined && (canWait || response?.part.approved === false)
   for (const each of call.approvals) {
@@ -53,8 +68,27 @@ const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Rep
     const result = reason === undefined ? "This call was denied." : `This call was denied: ${reason}`
     return { _tag: "Settled", outcome: "Denied", result }
   }
-  if (reason !== undefined) report({ _tag: "ApprovalReasonDropped", message: response.message, id, reason })
+  dropReason(response, id, report)
   return { _tag: "Approved" }
+}
+
+/**
+ * Returns the state of a provider's own call that the provider asked an approval for. The answer to that settles the call, in any turn: the
+ * provider is sent it again. A request of an earlier turn that nobody answered is one that nobody will.
+ */
+const stateOfAsked = (call: PairedCall, asked: Asked, id: string, isInLastTurn: boolean, report: Report): CallState => {
+  const { response } = asked
+  for (const each of call.approvals) if (each !== asked) dropApproval(each, report)
+  if (response === undefined) {
+    if (isInLastTurn) return { _tag: "AwaitingApproval" }
+    report({ _tag: "MissingResultSettled", message: call.message, id })
+    return interrupted
+  }
+  const { approved, reason } = response.part
+  // No reason is made up: a provider would be sent it as the user's.
+  if (!approved) return { _tag: "Settled", outcome: "Denied", result: reason ?? null }
+  dropReason(response, id, report)
+  return { _tag: "Settled", outcome: "Succeeded", result: "Approved" }
 }
 
 const stateOf = (call: PairedCall, id: string, canWait: boolean, report: Report): CallState => {
@@ -85,11 +119,17 @@ export const draft = (call: PairedCall): Call => ({
 export const finish = (self: Call, call: PairedCall, isInLastTurn: boolean, report: Report): Call => {
   const { message, part } = call
   const { id } = self
+  const asked = self.providerExecuted === true && call.result === undefined ? askedOf(call) : undefined
   if (id !== part.id) report({ _tag: "CallIdReplaced", message, id: part.id, replacement: id })
   return {
     ...self,
     params: jsonOf(part.params, { message, id, field: "params" }, report, {}),
-    state: stateOf(call, id, isInLastTurn && self.providerExecuted !== true, report),
+    ...(asked === undefined
+      ? { state: stateOf(call, id, isInLastTurn && self.providerExecuted !== true, report) }
+      : {
+        state: stateOfAsked(call, asked, id, isInLastTurn, report),
+        approvalId: (asked.request ?? asked.response).part.approvalId
+      }),
     ...metadataOf(part.options, { message, id }, report)
   }
 }

@@ -6,16 +6,16 @@
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Schema from "effect/Schema"
 import * as ForeignValue from "./ForeignValue.ts"
-import type { Found } from "./Pairing.ts"
+import type { LocatedPart } from "./Pairing.ts"
 import type * as Part from "./Part.ts"
 import { dataOf, fromOutput } from "./PartCopy.ts"
 import type { Report, ValueMadeJson } from "./Repair.ts"
 import type { Settled } from "./StateSchema.ts"
 
-type Place = Pick<ValueMadeJson, "message" | "id" | "field">
+type ValuePlace = Pick<ValueMadeJson, "message" | "id" | "field">
 
 /** Returns a value as JSON; `missing` replaces `undefined`. */
-export const jsonOf = (value: unknown, place: Place, report: Report, missing: Schema.Json = null): Schema.Json => {
+export const jsonOf = (value: unknown, place: ValuePlace, report: Report, missing: Schema.Json = null): Schema.Json => {
   const { changes: [first, ...rest], json } = ForeignValue.toJson(value)
   if (first !== undefined) report({ _tag: "ValueMadeJson", ...place, changes: [first, ...rest] })
   return value === undefined ? missing : json
@@ -24,7 +24,7 @@ export const jsonOf = (value: unknown, place: Place, report: Report, missing: Sc
 /** Returns the options of a part, if it has any. */
 export const metadataOf = (
   options: Prompt.ProviderOptions,
-  place: Omit<Place, "field">,
+  place: Omit<ValuePlace, "field">,
   report: Report
 ): { readonly metadata?: Part.Metadata } => {
   const entries = Object.entries(options)
@@ -52,7 +52,7 @@ export const fileOf = (part: Prompt.FilePart, message: number, report: Report): 
 
 /** Returns the content of a result, without the call that it belongs to. */
 export const resultOf = (
-  { message, part }: Found<Prompt.ToolResultPart>,
+  { message, part }: LocatedPart<Prompt.ToolResultPart>,
   id: string,
   report: Report
 ): Pick<Settled, "result" | "modelOutput" | "metadata"> => ({

@@ -5,27 +5,31 @@
  *    then to the first. If there is no such call before it, the calls behind it are searched.
  * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
+ * 4. An answer without a request belongs to a call of the provider's own before it that has neither a result nor a request, because
+ *    providers aren't sent the request again: to the first such call in the nearest message that has one.
  *
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
 
 /** A part and its place: the index of its message, and its index in that message. */
-export interface Found<Part extends Prompt.Part> {
+export interface LocatedPart<Part extends Prompt.Part> {
   readonly message: number
   readonly index: number
   readonly part: Part
 }
 
-/** A request to approve a call, with the answer if there is one. */
-export interface Asked {
-  readonly request: Found<Prompt.ToolApprovalRequestPart>
-  readonly response: Found<Prompt.ToolApprovalResponsePart> | undefined
-}
+type Request = LocatedPart<Prompt.ToolApprovalRequestPart>
+type Response = LocatedPart<Prompt.ToolApprovalResponsePart>
+
+/** A request to approve a call, its answer, or both. An answer alone is a provider's, which isn't sent its request again. */
+export type Asked =
+  | { readonly request: Request; readonly response: Response | undefined }
+  | { readonly request: undefined; readonly response: Response }
 
 /** A call with what belongs to it. */
-export interface PairedCall extends Found<Prompt.ToolCallPart> {
-  readonly result: Found<Prompt.ToolResultPart> | undefined
+export interface PairedCall extends LocatedPart<Prompt.ToolCallPart> {
+  readonly result: LocatedPart<Prompt.ToolResultPart> | undefined
   readonly isMoved: boolean
   readonly approvals: ReadonlyArray<Asked>
 }
@@ -33,17 +37,17 @@ export interface PairedCall extends Found<Prompt.ToolCallPart> {
 /** The calls of a history in their order, and the results and approvals that belong to no call. */
 export interface Pairing {
   readonly calls: ReadonlyArray<PairedCall>
-  readonly orphaned: ReadonlyArray<Found<Prompt.ToolResultPart>>
-  readonly doubled: ReadonlyArray<Found<Prompt.ToolResultPart>>
+  readonly orphaned: ReadonlyArray<LocatedPart<Prompt.ToolResultPart>>
+  readonly doubled: ReadonlyArray<LocatedPart<Prompt.ToolResultPart>>
   readonly requests: ReadonlyArray<Asked>
-  readonly responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+  readonly responses: ReadonlyArray<Response>
 }
 
 /** Returns the parts of a message of any role: a message made by hand may hold parts of any kind. */
 export const partsOf = (message: Prompt.Message): ReadonlyArray<Prompt.Part> =>
   message.role === "system" ? [] : message.content
 
-const isBefore = (self: Found<Prompt.Part>, that: Found<Prompt.Part>): boolean =>
+const isBefore = (self: LocatedPart<Prompt.Part>, that: LocatedPart<Prompt.Part>): boolean =>
   self.message < that.message || (self.message === that.message && self.index < that.index)
 
 const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<string, Array<A>> => {
@@ -57,14 +61,14 @@ const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<stri
 }
 
 /** The nearest candidate before `of`. */
-const nearest = <A extends Found<Prompt.Part>>(
+const nearest = <A extends LocatedPart<Prompt.Part>>(
   candidates: ReadonlyArray<A>,
-  of: Found<Prompt.Part>,
+  of: LocatedPart<Prompt.Part>,
   isFree: (candidate: A) => boolean
 ): A | undefined => candidates.findLast((candidate) => isFree(candidate) && isBefore(candidate, of))
 
-type Call = Found<Prompt.ToolCallPart>
-type Answer = Found<Prompt.ToolResultPart>
+type Call = LocatedPart<Prompt.ToolCallPart>
+type Answer = LocatedPart<Prompt.ToolResultPart>
 
 const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
   const byId = groupBy(calls, (call) => call.part.id)
@@ -92,15 +96,16 @@ const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>)
 
 const pairApprovals = (
   calls: ReadonlyArray<Call>,
-  requests: ReadonlyArray<Asked["request"]>,
-  responses: ReadonlyArray<Found<Prompt.ToolApprovalResponsePart>>
+  requests: ReadonlyArray<Request>,
+  responses: ReadonlyArray<Response>,
+  hasResult: (call: Call) => boolean
 ) => {
   const callsById = groupBy(calls, (call) => call.part.id)
   const requestsById = groupBy(requests, (request) => request.part.approvalId)
-  const responseOf = new Map<Asked["request"], Found<Prompt.ToolApprovalResponsePart>>()
+  const responseOf = new Map<Request, Response>()
   const unasked = responses.filter((response) => {
     const candidates = requestsById.get(response.part.approvalId) ?? []
-    const isFree = (request: Asked["request"]): boolean => !responseOf.has(request)
+    const isFree = (request: Request): boolean => !responseOf.has(request)
     const request = nearest(candidates, response, isFree) ?? candidates.find(isFree)
     if (request !== undefined) responseOf.set(request, response)
     return request === undefined
@@ -114,7 +119,15 @@ const pairApprovals = (
     if (call === undefined) aimless.push(asked)
     else approvalsOf.set(call, [...(approvalsOf.get(call) ?? []), asked])
   }
-  return { approvalsOf, aimless, unasked }
+  const theirs = calls.filter((call) => call.part.providerExecuted && !hasResult(call))
+  const left = unasked.filter((response) => {
+    const isFree = (call: Call): boolean => !approvalsOf.has(call)
+    const last = nearest(theirs, response, isFree)
+    const call = theirs.find((call) => call.message === last?.message && isFree(call))
+    if (call !== undefined) approvalsOf.set(call, [{ request: undefined, response }])
+    return call === undefined
+  })
+  return { approvalsOf, aimless, left }
 }
 
 /** Returns the calls of a message whose results aren't where a prompt of Troupe puts them. */
@@ -149,8 +162,8 @@ const movedIn = (
 export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
   const calls: Array<Call> = []
   const results: Array<Answer> = []
-  const requests: Array<Asked["request"]> = []
-  const responses: Array<Found<Prompt.ToolApprovalResponsePart>> = []
+  const requests: Array<Request> = []
+  const responses: Array<Response> = []
   messages.forEach((each, message) =>
     partsOf(each).forEach((part, index) => {
       if (part.type === "tool-call" && each.role === "assistant") calls.push({ message, index, part })
@@ -160,7 +173,7 @@ export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
     })
   )
   const { doubled, orphaned, resultOf } = pairResults(calls, results)
-  const { aimless, approvalsOf, unasked } = pairApprovals(calls, requests, responses)
+  const { aimless, approvalsOf, left } = pairApprovals(calls, requests, responses, (call) => resultOf.has(call))
   const moved = new Set(
     Array.from(groupBy(calls, (call) => String(call.message)).values())
       .flatMap((group) => Array.from(movedIn(messages, group, resultOf)))
@@ -175,6 +188,6 @@ export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
     orphaned,
     doubled,
     requests: aimless,
-    responses: unasked
+    responses: left
   }
 }

@@ -141,7 +141,8 @@ const systemMessageOf = (
  * other one is reported as a repair.
  *
  * A call without a result is settled as `Interrupted`, because nobody knows whether it ran. Only one of the last
- * assistant turn that waits for approval, or was approved, stays open; a denied one is settled as `Denied`. Results that
+ * assistant turn that waits for approval, or was approved, stays open; a denied one is settled as `Denied`. A call of a tool that the
+ * provider itself runs keeps the provider's request: it waits in the last turn, and an answer settles it in any turn. Results that
  * several tool messages in a row hold, and messages of one role in a row, are legal and stay as they are.
  *
  * Every assistant turn is of `agent`, which is `"assistant"` unless given: a prompt doesn't say who spoke.

@@ -24,6 +24,7 @@ import type { AgentState, Call, CallState, Settled, Turn, User } from "./StateSc
 import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
+import { outlastsRun } from "./WaitingCall.ts"
 
 /**
  * Changes an open call. That doesn't reopen a run that has ended, neither when a call is answered by hand nor by an event in the agent that
@@ -181,6 +182,18 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         return { ...call, state: { _tag: "Settled", outcome: "Denied", result } }
       })
     }
+    case "ResultAwaited": {
+      const before = callOf(self, event.callId)?.state._tag
+      return before === "Pending" || before === "Approved"
+        ? withCallState(self, event.callId, { _tag: "AwaitingResult" })
+        : self
+    }
+    case "ResultGiven": {
+      const { callId, outcome, result } = event
+      return callOf(self, callId)?.state._tag === "AwaitingResult"
+        ? withCallState(self, callId, { _tag: "Answered", outcome, result })
+        : self
+    }
     case "ToolCallSettled":
       return settle(self, event)
     case "LimitReached":
@@ -266,7 +279,7 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   const callId = event.calls[depth]
   if (callId === undefined) return moved(self, reduceOwn(self, event))
   const call = callOf(self, callId)
-  if (call === undefined || call.state._tag === "Settled" || call.state._tag === "AwaitingApproval") return self
+  if (call === undefined || call.state._tag === "Settled" || outlastsRun(call.state)) return self
   const agent = event.path[depth + 1]
   const before = call.state._tag === "Delegated"
     ? call.state.child

@@ -46,6 +46,10 @@ export interface Pending extends Schema.Schema.Type<typeof CallState.cases.Pendi
 export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.cases.AwaitingApproval> {}
 /** Somebody approved the call; it waits for its turn to run. */
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
+/** The handler has ended without a result: somebody outside of the run gives it later. */
+export interface AwaitingResult extends Schema.Schema.Type<typeof CallState.cases.AwaitingResult> {}
+/** Somebody gave the result; the model reads it when the run continues. */
+export interface Answered extends Schema.Schema.Type<typeof CallState.cases.Answered> {}
 /** Another agent answers the call; its state so far is `child`. */
 export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Delegated> {}
 /** The call has its result: `result` is what the model reads, or `modelOutput` instead if the tool defines one. */
@@ -57,7 +61,7 @@ export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settl
  * @category models
  * @since 0.1.0
  */
-export type CallState = Pending | AwaitingApproval | Approved | Delegated | Settled
+export type CallState = Pending | AwaitingApproval | Approved | AwaitingResult | Answered | Delegated | Settled
 
 /**
  * Schema for where a call stands.
@@ -69,6 +73,8 @@ export const CallState = Schema.TaggedUnion({
   Pending: {},
   AwaitingApproval: {},
   Approved: {},
+  AwaitingResult: {},
+  Answered: { outcome: Schema.Literals(["Succeeded", "Failed"]), result: Schema.Json },
   Delegated: { child: Schema.suspend((): Schema.Codec<AgentState, unknown> => AgentState) },
   Settled: {
     outcome: Outcome,

@@ -8,12 +8,12 @@
  * @since 0.1.0
  */
 import { type AgentEvent, starts } from "./AgentEvent.ts"
-import { pendingApprovals } from "./Approval.ts"
 import { callsOf, lastAssistant } from "./conversation/Turns.ts"
 import { at as stateAt } from "./Delegated.ts"
 import type { Happening, Settlement } from "./Happening.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
+import { hasLasting, outlastsRun } from "./WaitingCall.ts"
 
 /** An event that starts something, which a later event ends. */
 export type Start = Extract<AgentEvent, { readonly _tag: keyof typeof starts }>
@@ -184,13 +184,13 @@ export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArr
     return child !== undefined && step!.step >= child.run.iteration
   }).length
 
-/** What has finished and isn't told yet: calls that wait for earlier ones, and an answer that guardrails are judging. */
+/** What has finished and has no event yet: calls that wait for earlier ones, and an answer that guardrails are judging. */
 export interface Finished {
   readonly calls: ReadonlyMap<string, Settlement>
   readonly answer: { readonly usage: RequestUsage; readonly model?: string; readonly isBrokenOff?: true } | undefined
 }
 
-/** Nothing has finished that isn't told. */
+/** Everything that has finished has its event. */
 export const nothingFinished: Finished = { calls: new Map(), answer: undefined }
 
 /** Adds the result of a call. */
@@ -199,8 +199,8 @@ export const finishCall = ({ answer, calls }: Finished, settlement: Settlement):
   answer
 })
 
-/** Removes a call whose result is told. */
-export const tell = (self: Finished, callId: string): Finished => {
+/** Removes a call whose result is emitted. */
+export const withoutCall = (self: Finished, callId: string): Finished => {
   if (!self.calls.has(callId)) return self
   const calls = new Map(self.calls)
   calls.delete(callId)
@@ -215,11 +215,11 @@ export interface Why {
 }
 
 /**
- * Returns how an open call ends with its run, or `undefined` if it stays open: it waits for an approval, for the handoff that it requested,
- * or for an agent whose run has stopped.
+ * Returns how an open call ends with its run, or `undefined` if it stays open: it waits for an approval or a result, was given its result,
+ * or waits for the handoff that it requested or for an agent whose run has stopped.
  *
  * A finished call keeps its result. A call that never started is interrupted like one that did, since its run is over. If a called agent
- * has a call that awaits approval, the call of that agent waits with it; everything that ran in the agent has ended before. If a run
+ * has a call that awaits approval or a result, the call of that agent waits with it; everything that ran in the agent has ended before. If a run
  * stopped only because it couldn't be saved, calls that never started and called agents stay open.
  */
 const endOfCall = (
@@ -230,12 +230,12 @@ const endOfCall = (
   why: Why,
   now: number
 ): Happening | undefined => {
-  if (state._tag === "Settled" || state._tag === "AwaitingApproval" || callId === asking) return undefined
+  if (state._tag === "Settled" || outlastsRun(state) || callId === asking) return undefined
   const finished = calls.get(callId)
   if (finished !== undefined) return { _tag: "ToolCallSettled", ...finished }
   const start = callStart(place, callId)
   if (start === undefined && (state._tag === "Delegated" || why.keepsOpen === true)) return undefined
-  if (state._tag === "Delegated" && (why.keepsOpen === true || pendingApprovals(state.child).length > 0)) {
+  if (state._tag === "Delegated" && (why.keepsOpen === true || hasLasting(state.child))) {
     return { _tag: "ToolCallSuspended", callId, name }
   }
   const duration = start === undefined ? 0 : Math.max(0, now - start.at)

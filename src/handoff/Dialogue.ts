@@ -52,10 +52,11 @@ export * from "./dialogue/DialogueCommand.ts"
 export * from "./dialogue/DialogueError.ts"
 export * from "./dialogue/DialogueEvent.ts"
 export * from "./dialogue/DialogueJson.ts"
+export * from "./dialogue/DialogueResult.ts"
 export { agentState, DialogueState, Participant, reopen, say, withAgentState } from "./dialogue/DialogueState.ts"
 export * from "./dialogue/DialogueStatus.ts"
 export { type Any, type Dialogue, isDialogue } from "./dialogue/DialogueType.ts"
-export * from "./dialogue/Running.ts"
+export * from "./dialogue/RunDialogue.ts"
 export { layerStopTool, StopTool } from "./dialogue/StopTool.ts"
 export {
   type AgentEntry,

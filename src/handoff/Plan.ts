@@ -80,7 +80,7 @@ export * from "./plan/PlanEvent.ts"
 export { InvalidPlan, Issue } from "./plan/PlanGraph.ts"
 export { isPlan, type Plan } from "./plan/PlanType.ts"
 export { complete, type Completed, Ended, Results, type Skipped } from "./plan/Results.ts"
-export * from "./plan/Running.ts"
+export * from "./plan/RunPlan.ts"
 
 const defaultConcurrency = 10
 

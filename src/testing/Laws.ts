@@ -90,7 +90,7 @@ const runs = (
  * States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists. Events fit, are balanced, and lead to the same state
  * when they are stored. Usage adds up, and nothing dies. A streamed run is the same, sends its models the same requests, and continues from
  * each of its states as if it had never stopped. An interruption anywhere leaves a legal state. Calls that await approval are approved,
- * denied or left, and runs that continue from there keep the laws too. A run that a tool ended isn't continued.
+ * denied or left, awaited results are given or not, and runs that continue from there keep the laws too. A run that a tool ended isn't continued.
  *
  * @category laws
  * @since 0.1.0

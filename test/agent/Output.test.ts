@@ -39,6 +39,21 @@ describe("An agent with an output schema", () => {
       assert.strictEqual(state.steps, 2)
     }).pipe(Effect.provide(handlers)))
 
+  it.effect("corrects a wrong answer, or fails with it, in the step in which it came, if steps are taken by hand", () =>
+    Effect.gen(function*() {
+      const asked = AgentState.ask(AgentState.make("reporter"), "How warm is it?", 0)
+      const once = Agent.make("reporter", { output: Weather, outputRetries: 1 })
+      const corrected = yield* Agent.step(once, asked)
+      assert.deepStrictEqual([corrected.status._tag, corrected.steps, feedback(corrected).length], ["InProgress", 1, 1])
+      const failed = yield* Effect.flip(Agent.step(once, corrected))
+      assert.strictEqual(failed.reason._tag, "OutputInvalid")
+      assert.deepStrictEqual([failed.state.status._tag, failed.state.steps], ["Failed", 2])
+      const strict = Agent.make("reporter", { output: Weather, outputRetries: 0 })
+      const atOnce = yield* Effect.flip(Agent.step(strict, asked))
+      assert.strictEqual(atOnce.reason._tag, "OutputInvalid")
+      assert.strictEqual(AgentState.text(atOnce.state), "mild")
+    }).pipe(Effect.provide(model("warm", "hot", "mild"))))
+
   it.effect("offers the schema as the parameters of a tool", () =>
     Effect.gen(function*() {
       yield* Agent.run(reporter, "How warm is it?")

@@ -140,7 +140,10 @@ describe("A run", () => {
           }
         }
         const open = Conversation.openCalls(last.conversation).map(({ state }) => state._tag)
-        assert.deepStrictEqual(open.filter((tag) => tag !== "AwaitingApproval" && tag !== "Delegated"), [])
+        assert.deepStrictEqual(
+          open.filter((tag) => !["AwaitingApproval", "AwaitingResult", "Delegated"].includes(tag)),
+          []
+        )
       }),
     law
   )

@@ -4,7 +4,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, type AgentEvent, AgentState, Group, HandoffPolicy, Mode, ModeTransition, Session } from "troupe"
+import {
+  Agent,
+  type AgentEvent,
+  AgentState,
+  Group,
+  HandoffPolicy,
+  Mode,
+  ModeTransition,
+  Session,
+  ToolPolicy
+} from "troupe"
 import { Laws, MockModel, MockResponse } from "troupe/testing"
 
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
@@ -23,6 +33,9 @@ const Asked = Schema.Struct({
     "approve",
     "edit",
     "deny",
+    "give",
+    "misgive",
+    "giveUp",
     "invoke",
     "configure",
     "pin",
@@ -34,7 +47,7 @@ const Asked = Schema.Struct({
     "enter",
     "fork"
   ]),
-  says: Schema.Literals(["text", "look", "guard", "both", "help", "fail", "crash", "move"]),
+  says: Schema.Literals(["text", "look", "guard", "both", "help", "order", "fail", "crash", "move"]),
   mode: Schema.Literals(["plain", "cut", "forked", "broken"]),
   isInterrupted: Schema.Literals([false, false, true]),
   interruptedAfter: small(40)
@@ -51,10 +64,12 @@ const Guarded = Tool.make("guarded", {
 })
 const Crash = Tool.make("crash")
 const Move = Tool.make("move")
-const Tools = Toolkit.make(Look, Guarded, Crash, Move)
+const Order = Tool.make("order", { success: Schema.String })
+const Tools = Toolkit.make(Look, Guarded, Order, Crash, Move)
 const handlers = Tools.toLayer({
   look: () => Effect.as(Effect.repeat(Effect.yieldNow, { times: 3 }), "a tree"),
   guarded: ({ at = "home" }) => Effect.as(Effect.yieldNow, `opened at ${at}`),
+  order: () => Effect.andThen(Effect.yieldNow, ToolPolicy.deferResult),
   crash: () => Effect.die("boom"),
   move: () => Effect.orDie(Mode.schedule(ModeTransition.push("plain")))
 })
@@ -89,7 +104,11 @@ const answers = {
   look: MockResponse.toolCall("look", {}),
   guard: MockResponse.toolCall("guarded", {}),
   both: MockResponse.all(MockResponse.toolCall("guarded", {}), MockResponse.toolCall("look", {})),
-  help: MockResponse.toolCall("helper", { task: "guard" }),
+  help: MockResponse.all(
+    MockResponse.toolCall("helper", { task: "guard" }),
+    MockResponse.toolCall("helper", { task: "order" })
+  ),
+  order: MockResponse.all(MockResponse.toolCall("order", {}), MockResponse.toolCall("look", {})),
   fail: MockResponse.fail(overloaded),
   crash: MockResponse.toolCall("crash", {}),
   move: MockResponse.toolCall("move", {})
@@ -159,6 +178,11 @@ const live = (self: typeof alone | typeof team, life: ReadonlyArray<Asked>) => {
         const [first] = AgentState.pendingApprovals(state)
         return first === undefined ? Effect.void : answer(first.callId)
       })
+    const given = (held: Held, give: (callId: string) => Effect.Effect<unknown, unknown>) =>
+      Effect.flatMap(held.state, (state) => {
+        const [first] = AgentState.pendingResults(state)
+        return first === undefined ? Effect.void : give(first.callId)
+      })
     const operations: Record<
       Exclude<Asked["what"], "fork">,
       (held: Held, asked: Asked) => Effect.Effect<unknown, unknown>
@@ -171,7 +195,11 @@ const live = (self: typeof alone | typeof team, life: ReadonlyArray<Asked>) => {
       approve: (held) => answered(held, (id) => held.approve(id)),
       edit: (held) => answered(held, (id) => held.approve(id, { params: { at: "work" } })),
       deny: (held) => answered(held, (id) => held.deny(id, "no")),
-      invoke: (held, { says }) => held.invoke(says === "crash" ? Crash : says === "guard" ? Guarded : Look, {}),
+      give: (held) => given(held, (id) => held.giveResult(id, "It is here.")),
+      misgive: (held) => given(held, (id) => held.giveResult(id, 7)),
+      giveUp: (held) => given(held, (id) => held.giveFailure(id, "It is lost.")),
+      invoke: (held, { says }) =>
+        held.invoke(says === "crash" ? Crash : says === "order" ? Order : says === "guard" ? Guarded : Look, {}),
       configure: (held, { says }) => held.configure(says === "look" ? { tools: ["look"] } : { toolChoice: "auto" }),
       pin: (held, { interruptedAfter }) => held.pin(interruptedAfter % 4),
       unpin: (held, { interruptedAfter }) => held.unpin(interruptedAfter % 4),

@@ -413,6 +413,77 @@ describe("A stored session", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("begins each of several calls side by side once, whichever save fails once, and it is resumed", () => {
+    const { layer, on } = makeWatched()
+    const Errands = Toolkit.make(Tool.make("one"), Tool.make("two"), Tool.make("three"))
+    const runner = Agent.make("runner", { toolkit: Errands, toolConcurrency: 3 })
+    const boss = Agent.make("boss", { agents: [Agent.asTool(runner)], toolConcurrency: 3 })
+    const errands = ["one", "two", "three"].map((name) => MockResponse.toolCall(name as "one", {}))
+    const tasks = ["One", "Two"].map((task) => MockResponse.toolCall("runner", { task }))
+    const models = MockModel.layer(MockModel.byAgent({
+      runner: MockModel.make(({ lastToolResults }) =>
+        lastToolResults.length > 0 ? "Done." : MockResponse.all(...errands)
+      ),
+      boss: MockModel.make(({ lastToolResults }) => lastToolResults.length > 0 ? "Done." : MockResponse.all(...tasks))
+    }))
+    const outcomesIn = (state: AgentState.AgentState): ReadonlyArray<string> =>
+      state.conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? Conversation.callsOf(turn) : [])
+        .flatMap((call) => call.state._tag === "Settled" ? [`${call.name}: ${call.state.outcome}`] : [call.name])
+    const live = Effect.fnUntraced(function*(
+      agent: typeof runner | typeof boss,
+      failing: number,
+      slowness: ReadonlyArray<number>
+    ) {
+      const begun: Array<string> = []
+      const ended: Array<string> = []
+      const errand = (name: string, at: number) => () =>
+        Effect.gen(function*() {
+          begun.push(name)
+          for (let turn = 0; turn < slowness[at]!; turn++) yield* Effect.yieldNow
+          ended.push(name)
+        })
+      return yield* Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store(`${agent.name}-${failing}-${slowness}`) })
+        let writes = 0
+        on.write = Effect.suspend(() => ++writes === failing ? Effect.fail(full) : Effect.void)
+        const exit = yield* Effect.exit(session.call("Run"))
+        if (Exit.isSuccess(exit)) return undefined
+        assert.strictEqual(reasonOf(exit)?._tag, "StoreUnavailable")
+        const done = yield* session.resume
+        return { begun, ended, outcomes: outcomesIn(done), text: AgentState.text(done) }
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(Errands.toLayer({ one: errand("one", 0), two: errand("two", 1), three: errand("three", 2) })),
+        Effect.provide(Layer.fresh(models))
+      )
+    })
+    return Effect.gen(function*() {
+      for (const [agent, times] of [[runner, 1], [boss, 2]] as const) {
+        for (const slowness of [[0, 0, 0], [3, 0, 0], [0, 5, 40], [40, 5, 0]]) {
+          let failed = 0
+          for (let failing = 2;; failing++) {
+            const came = yield* live(agent, failing, slowness)
+            if (came === undefined) break
+            failed++
+            const { begun, ended, outcomes, text } = came
+            assert.strictEqual(text, "Done.")
+            for (const name of ["one", "two", "three"]) {
+              const where = `${agent.name}, save ${failing}, ${slowness}: ${name}`
+              assert.strictEqual(begun.filter((each) => each === name).length, times, where)
+            }
+            // Only a handler that was cut short has no end.
+            const cut = begun.length - ended.length
+            if (agent === runner) {
+              assert.strictEqual(outcomes.filter((each) => each.endsWith("Interrupted")).length, cut)
+              assert.strictEqual(outcomes.filter((each) => each.endsWith("Succeeded")).length, 3 - cut)
+            } else assert.deepStrictEqual(outcomes, ["runner: Succeeded", "runner: Succeeded"])
+          }
+          assert.isAtLeast(failed, 4)
+        }
+      }
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("says that a store can't be read", () => {
     const { layer, on } = makeWatched()
     return Effect.gen(function*() {

@@ -19,9 +19,10 @@ const Slow = Tool.make("slow", { parameters: Schema.Struct({ turns: Schema.Int }
 const Break = Tool.make("break", { failure: Broken })
 const Alone = ToolPolicy.set(Tool.make("alone", { success: Schema.NullOr(Schema.String) }), { exclusive: true })
 const Guarded = Tool.make("guarded", { success: Schema.String, needsApproval: true })
+const Later = Tool.make("later", { success: Schema.String })
 
 /** The tools of a script's agents. */
-export const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded)
+export const Tools = Toolkit.make(Add, Slow, Break, Alone, Guarded, Later)
 
 const toolsLayer = (crashes: boolean) =>
   Tools.toLayer({
@@ -30,7 +31,8 @@ const toolsLayer = (crashes: boolean) =>
       Effect.as(Effect.repeat(Effect.yieldNow, { times: Math.abs(turns % 3) }), new Date(Math.abs(turns % 3))),
     break: () => crashes ? Effect.die("it can't be") : Effect.fail(new Broken({ why: "it was old" })),
     alone: () => Effect.succeed(null),
-    guarded: () => Effect.succeed("opened")
+    guarded: () => Effect.succeed("opened"),
+    later: () => Effect.andThen(Effect.yieldNow, ToolPolicy.deferResult)
   })
 
 const params: Record<string, unknown> = {
@@ -50,6 +52,7 @@ const Call = Schema.Struct({
     "break",
     "alone",
     "guarded",
+    "later",
     "helper",
     "final_answer",
     "nothing"

@@ -9,6 +9,9 @@ import { saying, streaming } from "./stub.ts"
 
 const chunk = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
 
+/** An error with which a stream begins. */
+const begun = (type: string): string => chunk({ type: "error", error: { type, message: "It broke" } })
+
 /** How an answer of two words begins. */
 const beginnings: Readonly<Record<Protocol, ReadonlyArray<string>>> = {
   "openai-chat": ["one ", "two"].map((content) =>
@@ -58,6 +61,15 @@ const broken: Readonly<Record<string, Broken>> = {
     (all) => [...all, chunk({ error: { message: "Slow down", code: 429 } })],
     "RateLimitError",
     true
+  ],
+  "begins with an error": [() => [begun("api_error")], "InternalProviderError", true],
+  "begins with a limit": [() => [begun("rate_limit_error")], "RateLimitError", true],
+  "begins with a time-out": [() => [begun("timeout_error")], "InternalProviderError", true],
+  "begins with what can't be": [() => [begun("invalid_request_error")], "InvalidRequestError", false],
+  "has a piece that doesn't fit": [
+    (all) => [...all, chunk({ type: 5, choices: "none", error: null })],
+    "InvalidResponseError",
+    false
   ],
   "reports what can't be": [
     (all) => [...all, chunk({ error: { message: "No", type: "invalid_request_error" } })],
@@ -162,6 +174,20 @@ describe("An answer", () => {
       const nameless = saying([[{ type: "tool-call", toolCallId: "1", toolName: " ", input: "{}" }]]).model
       const error = yield* LanguageModel.generateText(ask).pipe(Effect.flip, Effect.provide(AiSdkModel.layer(nameless)))
       assert.deepStrictEqual([error.reason._tag, error.isRetryable], ["InvalidOutputError", true])
+    }))
+
+  it.effect("that failed has the reason that it names, in a form that the package doesn't know", () =>
+    Effect.gen(function*() {
+      for (const provider of Object.values(providers)) {
+        if (provider.protocol !== "openai-responses") continue
+        for (
+          const [code, tag] of [["server_error", "InternalProviderError"], ["rate_limit_exceeded", "RateLimitError"]]
+        ) {
+          const failed = chunk({ type: "response.failed", response: { error: { code, message: "It broke" } } })
+          const error = yield* failing(provider, [...beginnings[provider.protocol], failed])
+          assert.deepStrictEqual([error.reason._tag, error.isRetryable], [tag, true], error.message)
+        }
+      }
     }))
 
   it.effect("with a call that has no name isn't complete, streamed as OpenAI's chat completions do", () =>

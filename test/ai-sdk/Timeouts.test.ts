@@ -12,7 +12,11 @@ import { finish, saying } from "./stub.ts"
 type Part = LanguageModelV4StreamPart
 
 /** A model that streams what stands in a list, one part whenever it is asked, and then keeps silent; and whether it was let go of. */
-const silentAfter = (parts: ReadonlyArray<Part>, afterwards: Part | undefined = undefined) => {
+const silentAfter = (
+  parts: ReadonlyArray<Part>,
+  afterwards?: Part,
+  arrive: (then: () => void) => unknown = setImmediate
+) => {
   const seen = { isAborted: false }
   const model: LanguageModelV4 = {
     ...saying([]).model,
@@ -29,7 +33,7 @@ const silentAfter = (parts: ReadonlyArray<Part>, afterwards: Part | undefined = 
             new Promise((resolve) => {
               const part = left.shift() ?? afterwards
               if (part !== undefined) {
-                setImmediate(() => {
+                arrive(() => {
                   if (!seen.isAborted) controller.enqueue(part)
                   resolve()
                 })
@@ -171,6 +175,19 @@ describe("By the clock of the process", () => {
       const between = limited({ first: "1 hour", between: "20 millis" }, word)
       assert.match(reasonIn(yield* Effect.exit(Effect.provide(drain, between.layer))), /nothing for 20ms/)
       assert.isTrue(between.seen.isAborted)
+    }))
+
+  it.live("a request doesn't count the time in which its answer waits to be read", () =>
+    Effect.gen(function*() {
+      const parts: ReadonlyArray<Part> = [...word, { type: "text-end", id: "1" }, { type: "finish", ...finish }]
+      const { model } = silentAfter(parts, undefined, (then) => setTimeout(then, 20))
+      const layer = AiSdkModel.layer(model, { timeouts: { first: "800 millis", between: "800 millis" } })
+      const slowly = LanguageModel.streamText(ask).pipe(
+        Stream.tap(({ type }) => type === "text-start" ? Effect.sleep("900 millis") : Effect.void),
+        Stream.runDrain,
+        Effect.provide(layer)
+      )
+      assert.isTrue(Exit.isSuccess(yield* Effect.exit(slowly)))
     }))
 
   it.live("no timer is left once a request has ended, however it has", () =>

@@ -62,6 +62,13 @@ for (const [what, provider] of Object.entries(wireProviders)) {
         assert.deepStrictEqual([error.reason._tag, error.isRetryable], ["AuthenticationError", false])
       }))
 
+    it.effect("isn't retryable if the stream is a page", () =>
+      Effect.gen(function*() {
+        const page = "<html><body>Sign in to go on</body></html>"
+        const error = yield* Effect.flip(ways["streamed"]).pipe(answering(what, page, "text/html"))
+        assert.deepStrictEqual([error.reason._tag, error.isRetryable], ["InvalidResponseError", false], error.message)
+      }))
+
     for (const [how, reason] of [["breaks", broken], ["ends", ended]] as const) {
       it.effect(`is a retryable NetworkError if the stream ${how} in the middle of a text or of a call`, () =>
         Effect.gen(function*() {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scheduler } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel } from "troupe/testing"
-import { layer } from "../../examples/backend/scheduler.ts"
+import { make as fiberTurns, type Turns as FiberTurns } from "../../examples/backend/scheduler.ts"
 import { turning } from "../../examples/backend/service/Runs.ts"
 import * as Turns from "../../examples/backend/service/Turns.ts"
 import { alone } from "./assistant.ts"
@@ -207,28 +207,60 @@ describe("A message", () => {
     }))
 })
 
+/** Counts the rounds of Node's loop that an effect takes, and does something in each. */
+const roundsOf = <A, E>(self: Effect.Effect<A, E>, each: () => void = () => {}) =>
+  Effect.suspend(() => {
+    let rounds = 0
+    let isOver = false
+    const count = (): void => {
+      rounds++
+      each()
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    return Effect.map(Effect.ensuring(self, Effect.sync(() => void (isOver = true))), () => rounds)
+  })
+
+/** Keeps the thread, in milliseconds. */
+const work = (millis: number) =>
+  Effect.sync(() => {
+    const end = performance.now() + millis
+    while (performance.now() < end);
+  })
+
+/** Runs fibers that keep the thread, in the service's turns. */
+const runAll = (count: number, millis: number, { layer }: FiberTurns) =>
+  Effect.gen(function*() {
+    const context = yield* Layer.build(layer)
+    const fibers = Array.from({ length: count }, () =>
+      Effect.runForkWith(context)(Effect.andThen(Effect.yieldNow, work(millis))))
+    yield* Effect.forEach(fibers, Fiber.join, { discard: true })
+  }).pipe(Effect.scoped)
+
 describe("The scheduler", () => {
   it.live("looks at the sockets between fibers that take long", () =>
     Effect.gen(function*() {
-      const scheduler = Context.get(yield* Layer.build(layer), Scheduler.Scheduler)
-      let rounds = 0
-      let isOver = false
-      const count = (): void => {
-        rounds++
-        if (!isOver) setImmediate(count)
-      }
       // Longer than fibers may run before the sockets are looked at.
-      const work = Effect.sync(() => {
-        const end = performance.now() + 5
-        while (performance.now() < end);
-      })
-      const fibers = Array.from({ length: 20 }, () =>
-        Effect.runFork(
-          Effect.andThen(Effect.yieldNow, work).pipe(Effect.provideService(Scheduler.Scheduler, scheduler))
-        ))
-      setImmediate(count)
-      yield* Effect.forEach(fibers, Fiber.join, { discard: true })
-      isOver = true
-      assert.isAtLeast(rounds, 19)
+      assert.isAtLeast(yield* roundsOf(runAll(20, 5, fiberTurns())), 19)
     }))
+
+  it.live("looks at them sooner while connections come", () =>
+    Effect.gen(function*() {
+      const turns = fiberTurns()
+      assert.isAtLeast(yield* roundsOf(runAll(40, 0.4, turns), turns.connected), 39)
+    }))
+
+  it.live("lets a fiber run for a moment, and not to its end, before another one does", () =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(fiberTurns().layer)
+      const order: Array<string> = []
+      const steps = Array.from({ length: 2000 })
+      const fibers = ["first", "second"].map((name) =>
+        Effect.runForkWith(context)(
+          Effect.forEach(steps, () => Effect.sync(() => void order.push(name)), { discard: true })
+        )
+      )
+      yield* Effect.forEach(fibers, Fiber.join, { discard: true })
+      assert.isBelow(order.indexOf("second"), 257)
+    }).pipe(Effect.scoped))
 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Dialogue } from "troupe"
+import { Agent, Dialogue, ToolPolicy } from "troupe"
 import { ClusterDialogue } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -75,6 +75,28 @@ describe("A dialogue on a cluster", () => {
       assert.deepStrictEqual([done.status, done.text], ["Complete", "Bob: ordered 7"])
       assert.deepStrictEqual(said(yield* talk.state), ["order", "Ada 1", "Bob: ordered 7"])
     }))
+
+  it.live("waits for results in the turn of their agent, and goes on with them", () =>
+    Effect.gen(function*() {
+      const talk = (yield* Talk.client)("1")
+      const answer = yield* talk.say("send", { key: "m1" })
+      assert.deepStrictEqual([answer.status, answer.pending, answer.awaited?.map(({ callId }) => callId)], [
+        "Waiting",
+        [],
+        ["bob/send-1"]
+      ])
+      const state = yield* talk.state
+      assert.deepStrictEqual(Dialogue.pendingResults(state).map(({ callId }) => callId), ["send-1"])
+      const late = yield* Effect.flip(talk.giveResult("ada/send-1", "sent"))
+      assert.strictEqual(late._tag === "ConversationError" && late.reason._tag, "NotAwaitingResult")
+      const wrong = yield* Effect.flip(talk.giveResult("bob/send-1", 7))
+      assert.isTrue(
+        wrong._tag === "ConversationError" && wrong.reason._tag === "ResultRejected" &&
+          wrong.reason.callId === "bob/send-1"
+      )
+      const done = yield* talk.giveResult("bob/send-1", "sent later")
+      assert.deepStrictEqual([done.status, done.text], ["Complete", "Bob: sent later"])
+    }).pipe(Effect.provide(withRunner(Talk.layer, tools(ToolPolicy.deferResult)))))
 
   it.live("continues on another runner: nothing is said twice, and no call that was started runs again", () =>
     Effect.gen(function*() {

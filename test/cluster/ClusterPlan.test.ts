@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Plan } from "troupe"
+import { Agent, Plan, ToolPolicy } from "troupe"
 import { ClusterPlan } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -71,6 +71,26 @@ describe("A plan on a cluster", () => {
       const late = yield* Effect.flip(report.deny("pay/pay-1", "no"))
       assert.strictEqual(late._tag === "ConversationError" && late.reason._tag, "NotAwaitingApproval")
     }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+  })
+
+  it.live("runs on until all waits for approvals and results, and goes on with them", () => {
+    const Report = ClusterPlan.make("Report", makePlan(read))
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const answer = yield* report.say("orders", { key: "m1" })
+      const idsOf = (calls: typeof answer.pending | undefined) => calls?.map(({ callId }) => callId)
+      assert.deepStrictEqual([answer.status, idsOf(answer.pending), idsOf(answer.awaited)], [
+        "Waiting",
+        ["pay/pay-1"],
+        ["send/send-2"]
+      ])
+      const one = yield* report.approve("pay/pay-1")
+      assert.deepStrictEqual([one.status, one.pending, idsOf(one.awaited)], ["Waiting", [], ["send/send-2"]])
+      const unknown = yield* Effect.flip(report.giveResult("nobody/send-2", "sent"))
+      assert.strictEqual(unknown._tag === "ConversationError" && unknown.reason._tag, "NotAwaitingResult")
+      const done = yield* report.giveFailure("send/send-2", "lost")
+      assert.deepStrictEqual([done.status, done.output], ["Complete", { write: "Written: paid 1, lost" }])
+    }).pipe(Effect.provide(withRunner(Report.layer, tools({ send: ToolPolicy.deferResult }))))
   })
 
   it.live("continues on another runner: no effect and no call that was started runs again", () =>

@@ -136,6 +136,30 @@ describe("A conversation", () => {
       assert.strictEqual(late._tag === "ConversationError" && late.reason._tag, "NotAwaitingApproval")
     }).pipe(withDesk()))
 
+  it.live("waits for results that come later, takes each once, and says what is wrong with one", () =>
+    Effect.gen(function*() {
+      const chat = (yield* Desk.client)("1")
+      const answer = yield* chat.say("send 1 2", { key: "m1" })
+      assert.deepStrictEqual([answer.status, answer.pending, answer.awaited], ["Waiting", [], [
+        { callId: "send-1", name: "send", path: ["clerk"], params: { order: 1 } },
+        { callId: "send-2", name: "send", path: ["clerk"], params: { order: 2 } }
+      ]])
+      assert.deepStrictEqual(answer.unknown, [])
+      const reasonOf = (error: unknown) => error instanceof Conversation.ConversationError ? error.reason : undefined
+      const rejected = reasonOf(yield* Effect.flip(chat.giveResult("send-1", 7)))
+      assert.isTrue(rejected?._tag === "ResultRejected" && rejected.callId === "send-1")
+      const unknown = reasonOf(yield* Effect.flip(chat.giveFailure("send-3", "lost")))
+      assert.isTrue(unknown?._tag === "NotAwaitingResult" && unknown.awaiting.join() === "send-1,send-2")
+      const one = yield* chat.giveResult("send-1", "arrived")
+      assert.deepStrictEqual([one.status, one.awaited?.map(({ callId }) => callId)], ["Waiting", ["send-2"]])
+      assert.deepStrictEqual(yield* chat.giveResult("send-1", "arrived"), one)
+      const both = yield* chat.giveFailure("send-2", "lost at sea")
+      assert.deepStrictEqual([both.status, both.text, both.awaited], ["Complete", "arrived; lost at sea", undefined])
+      assert.deepStrictEqual(yield* chat.giveFailure("send-2", "lost at sea"), both)
+      const late = reasonOf(yield* Effect.flip(chat.giveResult("send-2", "arrived")))
+      assert.isTrue(late?._tag === "NotAwaitingResult" && late.found === "Settled")
+    }).pipe(withDesk({ ...done, send: () => ToolPolicy.deferResult })))
+
   it.live("goes on when its caller leaves", () =>
     Effect.gen(function*() {
       const began = yield* Deferred.make<void>()

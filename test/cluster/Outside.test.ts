@@ -7,7 +7,7 @@ import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { RpcClient, RpcSerialization, RpcServer } from "effect/rpc"
 import { SocketServer } from "effect/socket"
 import { createServer } from "node:http"
-import { Agent } from "troupe"
+import { Agent, ToolPolicy } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 
@@ -16,7 +16,8 @@ const Pay = Tool.make("pay", {
   success: Schema.String,
   needsApproval: true
 })
-const Kit = Toolkit.make(Pay)
+const Send = Tool.make("send", { success: Schema.String })
+const Kit = Toolkit.make(Pay, Send)
 const Desk = Conversation.make("Desk", Agent.make("clerk", { toolkit: Kit }))
 const Rpcs = EntityProxy.toRpcGroup(Desk.entity)
 
@@ -25,11 +26,13 @@ const script = MockModel.make(({ lastToolResults: [result], lastUserText }) =>
     ? String(result.result)
     : lastUserText === "pay"
     ? MockResponse.toolCall("pay", { n: 1 }, { id: "p1" })
+    : lastUserText === "send"
+    ? MockResponse.toolCall("send", {}, { id: "s1" })
     : `You said ${lastUserText}.`
 )
 
 const Cluster = Desk.layer.pipe(
-  Layer.provide(Kit.toLayer({ pay: ({ n }) => Effect.succeed(`paid ${n}`) })),
+  Layer.provide(Kit.toLayer({ pay: ({ n }) => Effect.succeed(`paid ${n}`), send: () => ToolPolicy.deferResult })),
   Layer.provide(MockModel.layer(script)),
   Layer.provide(ConversationStore.layerMemory),
   Layer.provideMerge(TestRunner.layer)
@@ -95,6 +98,11 @@ describe("A client from outside of the cluster", () => {
         assert.strictEqual(rejected._tag === "ConversationError" && rejected.reason._tag, "NotAwaitingApproval")
         const done = yield* chat.approve("p1", { params: { n: 5 } })
         assert.strictEqual(done.text, "paid 5")
+        const awaiting = yield* client("3").say("send", { key: "m1" })
+        assert.deepStrictEqual(awaiting.awaited?.map(({ callId }) => callId), ["s1"])
+        const misfit = yield* Effect.flip(client("3").giveResult("s1", 7))
+        assert.strictEqual(misfit._tag === "ConversationError" && misfit.reason._tag, "ResultRejected")
+        assert.strictEqual((yield* client("3").giveResult("s1", "sent")).text, "sent")
         yield* chat.fork("2")
         assert.strictEqual((yield* client("2").state).conversation.turns.length, 5)
         assert.isFalse(yield* chat.cancel("m2"))

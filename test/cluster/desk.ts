@@ -1,5 +1,5 @@
 /**
- * A desk whose agents hand over, call an agent, enter a mode, order what arrives later, and await approvals at two depths. The model's script
+ * A desk whose agents hand over, call an agent, enter a mode, order what arrives later, and await approvals and results at two depths. The model's script
  * depends on nothing but what it is sent, and every handler says when it starts and ends.
  */
 import { Effect, Schema } from "effect"
@@ -16,7 +16,7 @@ const Look = ToolPolicy.set(Tool.make("look", { parameters: n, success: Schema.S
 /** May be started once, if somebody lets it. */
 const Refund = Tool.make("refund", { parameters: n, success: Schema.String, needsApproval: true })
 
-/** May be started once. What it orders arrives later, as a message of its own. */
+/** May be started once. What it orders arrives later: its result comes from outside. */
 const Order = Tool.make("order", { parameters: n, success: Schema.String })
 
 const Everything = Toolkit.make(Charge, Look, Refund, Order)
@@ -55,7 +55,8 @@ const ofBilling = [
 ]
 
 const ofClerk = [
-  () => MockResponse.all(call("charge", { n: 7 }, "c7"), call("refund", { n: 8 }, "r8")),
+  () =>
+    MockResponse.all(call("charge", { n: 7 }, "c7"), call("refund", { n: 8 }, "r8"), call("order", { n: 15 }, "o15")),
   () => call("look", { n: 9 }, "l9"),
   () => "It is refunded."
 ]
@@ -68,12 +69,14 @@ const ofMore = [
 
 const ofArrival = [() => call("charge", { n: 13 }, "c13"), () => "It is charged."]
 
-/** What is said in a whole conversation, and which calls are approved and denied, in order. Each message has its key. */
+/** What is said in a whole conversation, and which calls are approved, denied and given their results, in order. Each message has its key. */
 export const messages = [
   { key: "m1", says: "Bill it" },
+  { key: "g15", gives: "o15" },
   { key: "a8", approves: "r8" },
   { key: "a5", approves: "r5" },
   { key: "m2", says: "More" },
+  { key: "g12", gives: "o12" },
   { key: "d14", denies: "r14" },
   { key: "m3", says: "Order 12 has arrived" }
 ] as const
@@ -97,6 +100,9 @@ export const reply = ({ agent, messages }: MockModel.MockRequest): MockResponse.
 
 export const script = MockModel.make(reply)
 
+/** The result of an order, which comes later. */
+export const arrived = "It is here."
+
 /** What a handler did. */
 export interface Executed {
   readonly tool: string
@@ -115,6 +121,6 @@ export const handlers = (log: (executed: Executed) => Effect.Effect<void>) => {
     charge: execute("charge"),
     look: execute("look"),
     refund: execute("refund"),
-    order: execute("order")
+    order: (params) => Effect.andThen(execute("order")(params), ToolPolicy.deferResult)
   })
 }

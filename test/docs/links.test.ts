@@ -60,6 +60,14 @@ const problem = (file: string, { target }: Link): string | undefined => {
     : `${target}: ${to} has no heading #${anchor}`
 }
 
+/** Checks whether a file of the repository is in the package. */
+const isPacked = (file: string): boolean => {
+  const { files: packed }: { files: ReadonlyArray<string> } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8")
+  )
+  return [...packed, "README.md", "LICENSE", "package.json"].some((one) => file === one || file.startsWith(`${one}/`))
+}
+
 describe("links", () => {
   it.each(files)("of %s lead to something that exists", (file) => {
     assert.deepStrictEqual(
@@ -72,11 +80,6 @@ describe("links", () => {
   })
 
   it("of the package's pages lead to files of the package", () => {
-    const { files: packed }: { files: ReadonlyArray<string> } = JSON.parse(
-      readFileSync(join(root, "package.json"), "utf8")
-    )
-    const isPacked = (file: string) =>
-      [...packed, "README.md", "LICENSE", "package.json"].some((one) => file === one || file.startsWith(`${one}/`))
     const pages = files.filter(isPacked)
     assert.includeMembers(pages, ["README.md", "AGENTS.md", "docs/start.md"])
     assert.deepStrictEqual(
@@ -89,6 +92,15 @@ describe("links", () => {
       ),
       []
     )
+  })
+
+  it("are also named as files of an installed package, because npm's website can't follow them", () => {
+    const named = Array.from(
+      readFileSync(join(root, "README.md"), "utf8").matchAll(/`node_modules\/troupe\/([^`]+)`/g),
+      ([, path]) => path!
+    )
+    assert.include(named, "docs/start.md")
+    for (const path of named) assert.isTrue(isPacked(path) && existsSync(join(root, path)), path)
   })
 
   it("are found inline and by reference, but not in code", () => {

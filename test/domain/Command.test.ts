@@ -18,6 +18,8 @@ const withCalls = (...states: ReadonlyArray<Conversation.CallState>): AgentState
 const pending: Conversation.CallState = { _tag: "Pending" }
 const approved: Conversation.CallState = { _tag: "Approved" }
 const awaiting: Conversation.CallState = { _tag: "AwaitingApproval" }
+const awaitingResult: Conversation.CallState = { _tag: "AwaitingResult" }
+const answered: Conversation.CallState = { _tag: "Answered", outcome: "Succeeded", result: 1 }
 const settled: Conversation.CallState = { _tag: "Settled", outcome: "Succeeded", result: 1 }
 const delegated = (child: AgentState.AgentState): Conversation.CallState => ({ _tag: "Delegated", child })
 
@@ -44,6 +46,18 @@ describe("AgentState.next", () => {
     }],
     ["runs around those that await approval", withCalls(awaiting, pending), { _tag: "RunCalls", callIds: ["c1"] }],
     ["awaits approval where nothing else is open", withCalls(settled, awaiting), { _tag: "Await" }],
+    ["awaits results and approvals where nothing else is open", withCalls(awaitingResult, awaiting), { _tag: "Await" }],
+    ["takes a result that was given, and runs around those that aren't", withCalls(awaitingResult, answered), {
+      _tag: "RunCalls",
+      callIds: ["c1"]
+    }],
+    ["awaits with a called agent that awaits a result", withCalls(delegated(withCalls(awaitingResult))), {
+      _tag: "Await"
+    }],
+    ["goes on with a called agent that was given one", withCalls(delegated(withCalls(answered, awaitingResult))), {
+      _tag: "RunCalls",
+      callIds: ["c0"]
+    }],
     ["goes on with a called agent that can go on", withCalls(delegated(AgentState.make("billing"))), {
       _tag: "RunCalls",
       callIds: ["c0"]
@@ -72,7 +86,7 @@ describe("AgentState.next", () => {
     assert.deepStrictEqual(command.callIds, open.filter((id) => command.callIds.includes(id)))
   })
 
-  it.prop("awaits exactly while every way on leads to an approval", [state], ([state]) => {
+  it.prop("awaits exactly while every way on leads to an approval or a result", [state], ([state]) => {
     const open = (self: AgentState.AgentState): ReadonlyArray<Conversation.CallState> =>
       callsIn(self.conversation).flatMap((call) =>
         call.state._tag === "Delegated" && call.state.child.status._tag === "WaitingForTools"
@@ -82,14 +96,17 @@ describe("AgentState.next", () => {
           : [call.state]
       )
     const isAwaiting = state.status._tag === "WaitingForTools" &&
-      open(state).every((state) => state._tag === "AwaitingApproval")
+      open(state).every(({ _tag }) => _tag === "AwaitingApproval" || _tag === "AwaitingResult")
     assert.strictEqual(AgentState.next(state)._tag === "Await", isAwaiting)
   })
 
-  it.prop("never awaits where nobody can approve", [state], ([state]) => {
+  it.prop("never awaits where nobody can approve or give a result", [state], ([state]) => {
     for (const place of places(state)) {
       if (AgentState.next(place.state)._tag !== "Await") continue
-      assert.isAbove(AgentState.pendingApprovals(place.state).length, 0)
+      assert.isAbove(
+        AgentState.pendingApprovals(place.state).length + AgentState.pendingResults(place.state).length,
+        0
+      )
     }
   })
 })

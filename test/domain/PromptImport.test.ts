@@ -65,6 +65,21 @@ describe("Conversation.fromPrompt", () => {
     assert.deepStrictEqual(behindSystem, { ...imported, systemMessage: "Be brief." })
   })
 
+  it.prop("gives back the answers to a provider's requests", [settled], ([conversation]) => {
+    const turns = conversation.turns.map((turn) =>
+      turn._tag !== "Assistant" ? turn : {
+        ...turn,
+        parts: turn.parts.map((part) =>
+          part._tag === "Call" && part.providerExecuted === true ? { ...part, approvalId: `ap-${part.id}` } : part
+        )
+      }
+    )
+    const made = Result.getOrThrow(Conversation.toPrompt({ turns }))
+    const imported = Conversation.fromPrompt(made)
+    assert.deepStrictEqual(imported.repairs, [])
+    assert.deepStrictEqual(promptOf(imported.conversation), made.content)
+  })
+
   it.prop("makes a legal conversation of any prompt", [prompt], ([{ prompt }]) => {
     const { conversation } = Conversation.fromPrompt(prompt)
     assert.deepStrictEqual(problems(conversation), [])
@@ -341,10 +356,116 @@ describe("Conversation.fromPrompt", () => {
       assert.deepStrictEqual(callsIn(conversation).map((call) => call.providerExecuted), [true])
     })
 
-    it("leaves none to us to approve", () => {
-      const { conversation, repairs } = read(assistant(call("p", "web", true), request("q", "p")))
-      assert.deepStrictEqual(statesOf(conversation), [["p", interrupted]])
-      assert.deepStrictEqual(repairs.map((repair) => repair._tag), ["ApprovalRequestDropped", "MissingResultSettled"])
+    describe("and asked to approve", () => {
+      const theirs = call("p", "mcp.search", true)
+      const asked = assistant(text("Let me see."), theirs, request("q", "p"))
+      const callIn = (...messages: ReadonlyArray<Prompt.Message>) => {
+        const { conversation, repairs } = read(...messages)
+        return { call: callsIn(conversation)[0], conversation, repairs }
+      }
+
+      it("wait in the last turn, to be answered like those of a run", () => {
+        const { call, conversation, repairs } = callIn(user(text("Search")), asked)
+        assert.deepStrictEqual(repairs, [])
+        assert.deepStrictEqual(call, {
+          _tag: "Call",
+          id: "p",
+          name: "mcp.search",
+          params: { q: "p" },
+          providerExecuted: true,
+          approvalId: "q",
+          state: { _tag: "AwaitingApproval" }
+        })
+        const state = AgentState.make("a", { conversation })
+        assert.strictEqual(state.status._tag, "WaitingForTools")
+        const denied = Result.getOrThrow(AgentState.deny(state, "p", "not now"))
+        assert.deepStrictEqual(promptOf(denied.conversation).slice(1), [
+          assistant(text("Let me see."), theirs),
+          tool(response("q", false, "not now"))
+        ])
+      })
+
+      it.each<[string, Prompt.ToolApprovalResponsePart, Conversation.Settled]>([
+        ["approved", response("q", true), { _tag: "Settled", outcome: "Succeeded", result: "Approved" }],
+        ["denied", response("q", false), { _tag: "Settled", outcome: "Denied", result: null }],
+        ["denied for a reason", response("q", false, "no"), { _tag: "Settled", outcome: "Denied", result: "no" }]
+      ])("keep the answer for the provider, in any turn: %s", (_what, answer, state) => {
+        for (const later of [[], [assistant(text("Done."))]]) {
+          const { call, conversation, repairs } = callIn(user(text("Search")), asked, tool(answer), ...later)
+          assert.deepStrictEqual(repairs, [])
+          assert.deepStrictEqual([call?.approvalId, call?.state], ["q", state])
+          const sent = promptOf(conversation)
+          assert.deepStrictEqual(sent[2], tool(answer))
+          const again = read(...sent)
+          assert.deepStrictEqual(again.repairs, [])
+          assert.deepStrictEqual(again.conversation, conversation)
+        }
+      })
+
+      it("are told not to run where nobody answered in their turn", () => {
+        const { call, conversation, repairs } = callIn(user(text("Search")), asked, assistant(text("Done.")))
+        assert.deepStrictEqual(repairs, [{ _tag: "MissingResultSettled", message: 1, id: "p" }])
+        assert.deepStrictEqual([call?.approvalId, call?.state], ["q", interrupted])
+        assert.deepStrictEqual(promptOf(conversation)[2], tool(response("q", false, String(interrupted.result))))
+      })
+
+      it("get each their own answer, though no request is sent again", () => {
+        const { conversation, repairs } = read(
+          user(text("Search")),
+          assistant(
+            call("p", "web", true),
+            result("p", 1, "web", true),
+            call("r", "mcp", true),
+            call("a"),
+            call("s", "mcp", true)
+          ),
+          tool(response("q1", true), result("a", 2), response("q2", false, "no")),
+          assistant(call("t", "mcp", true)),
+          tool(response("q3", true), response("nobody", true))
+        )
+        assert.deepStrictEqual(
+          callsIn(conversation).map(({ approvalId, id, state }) => [
+            id,
+            approvalId,
+            state._tag === "Settled" ? state.outcome : state._tag
+          ]),
+          [
+            ["p", undefined, "Succeeded"],
+            ["r", "q1", "Succeeded"],
+            ["a", undefined, "Succeeded"],
+            ["s", "q2", "Denied"],
+            ["t", "q3", "Succeeded"]
+          ]
+        )
+        assert.deepStrictEqual(repairs, [
+          { _tag: "ApprovalResponseDropped", message: 4, approvalId: "nobody", approved: true }
+        ])
+      })
+
+      it("drop a reason to approve, and all requests but the one that was answered", () => {
+        const { call: kept, repairs } = callIn(
+          assistant(call("p", "mcp", true), request("q", "p"), request("r", "p")),
+          tool(response("r", true, "It is fine"))
+        )
+        assert.strictEqual(kept?.approvalId, "r")
+        assert.deepStrictEqual(repairs, [
+          { _tag: "ApprovalRequestDropped", message: 0, approvalId: "q", id: "p" },
+          { _tag: "ApprovalReasonDropped", message: 1, id: "p", reason: "It is fine" }
+        ])
+      })
+
+      it("are history where they have their result", () => {
+        const { call: kept, repairs } = callIn(
+          assistant(call("p", "mcp", true), request("q", "p"), result("p", 1, "mcp", true)),
+          tool(response("q", true))
+        )
+        assert.deepStrictEqual([kept?.approvalId, kept?.state], [undefined, succeeded(1)])
+        assert.deepStrictEqual(repairs.map((repair) => repair._tag), [
+          "ApprovalRequestDropped",
+          "ResultMoved",
+          "ApprovalResponseDropped"
+        ])
+      })
     })
   })
 

@@ -368,6 +368,20 @@ describe("AgentState.reduce", () => {
       assert.strictEqual(AgentState.reduce(called, request), called)
     })
 
+    it("a call whose result comes later waits once, and takes one result", () => {
+      const waits = events.ResultAwaited.make({ ...here, callId: "b", name: "search", params: {} })
+      const given = events.ResultGiven.make({ ...here, callId: "b", name: "search", outcome: "Succeeded", result: 1 })
+      assert.strictEqual(AgentState.reduce(asked, given), asked)
+      const waiting = AgentState.reduce(asked, waits)
+      assert.deepStrictEqual(stateOf(waiting, "b"), { _tag: "AwaitingResult" })
+      assert.strictEqual(AgentState.reduce(waiting, waits), waiting)
+      assert.strictEqual(AgentState.reduce(waiting, started("Hi", { ...inBilling, calls: ["b"] })), waiting)
+      const answered = AgentState.reduce(waiting, given)
+      assert.strictEqual(AgentState.reduce(answered, { ...given, result: 2 }), answered)
+      assert.strictEqual(AgentState.reduce(answered, waits), answered)
+      assert.strictEqual(AgentState.reduce(answered, started("Hi", { ...inBilling, calls: ["b"] })), answered)
+    })
+
     it("no agent answers a call that waits for approval", () => {
       const request = events.ApprovalRequested.make({ ...here, callId: "b", name: "search", params: {} })
       const waiting = AgentState.reduce(asked, request)

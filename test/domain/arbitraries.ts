@@ -6,7 +6,7 @@
 import { Arbitrary, Schema } from "effect"
 import { AgentEvent, type AgentState, type Conversation } from "troupe"
 import { ConversationArbitrary } from "troupe/testing"
-import { below, oneOf } from "../../src/testing/arbitrary/Choice.ts"
+import { below, ofSchema, oneOf } from "../../src/testing/arbitrary/Choice.ts"
 import { assistantOf, turnOf } from "../../src/testing/arbitrary/Turns.ts"
 import { deepFreeze, places } from "./legal.ts"
 
@@ -28,11 +28,11 @@ export const state = ConversationArbitrary.state({ depth: 2, ...anyOrder })
 
 const assistant = assistantOf(anyOrder, undefined)
 
-const anyEvent = Arbitrary.schema(AgentEvent.AgentEvent)
+const anyEvent = ofSchema(AgentEvent.AgentEvent)
 
 const responded = Arbitrary.map(
   Arbitrary.all({
-    event: Arbitrary.schema(AgentEvent.AgentEvent.cases.ModelResponded),
+    event: ofSchema(AgentEvent.AgentEvent.cases.ModelResponded),
     turn: assistant
   }),
   ({ event, turn }): AgentEvent.AgentEvent => ({ ...event, parts: turn._tag === "Assistant" ? turn.parts : [] })
@@ -41,11 +41,11 @@ const responded = Arbitrary.map(
 const { ConversationSummarized, ModeEntered, ModeEntering, ModeExited, ModeFailed, StateAdjusted } =
   AgentEvent.AgentEvent.cases
 
-const moded = Arbitrary.schema(
+const moded = ofSchema(
   Schema.Union([ModeEntering, ModeEntered, ModeExited, ModeFailed, StateAdjusted])
 )
 
-const summarized = Arbitrary.schema(ConversationSummarized)
+const summarized = ofSchema(ConversationSummarized)
 
 /** An event, and where in a state to aim it: at which agent, at which call, and whether anywhere at all. */
 const shot = Arbitrary.all({

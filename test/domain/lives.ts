@@ -147,6 +147,8 @@ const actsAt = (telling: Telling, { calls, path, state }: Place, variant: number
             return asking === undefined
               ? [requests({ target: "other", callId: call.id, reason: "why" })]
               : [settles("Failed")]
+          case "order":
+            return [{ event: events.ResultAwaited.make({ ...about, params: call.params }) }]
           default:
             return [settles("Succeeded"), settles("Interrupted")]
         }
@@ -161,6 +163,21 @@ const actsAt = (telling: Telling, { calls, path, state }: Place, variant: number
           }
         ]
       }
+      case "AwaitingResult": {
+        const given = { outcome: "Succeeded", result: { given: variant } } as const
+        return [
+          {
+            event: events.ResultGiven.make({ ...about, ...given }),
+            by: (state) => Result.getOrThrow(AgentState.giveResult(state, call.id, given.result))
+          },
+          {
+            event: events.ResultGiven.make({ ...about, outcome: "Failed", result: "lost" }),
+            by: (state) => Result.getOrThrow(AgentState.giveFailure(state, call.id, "lost"))
+          }
+        ]
+      }
+      case "Answered":
+        return [settles(call.state.outcome)]
       case "Approved":
         return [settles("Succeeded")]
       case "Delegated":
@@ -169,7 +186,9 @@ const actsAt = (telling: Telling, { calls, path, state }: Place, variant: number
         return []
     }
   }
-  const answered = open.filter(({ state }) => state._tag === "AwaitingApproval").flatMap(ofCall)
+  const answered = open
+    .filter(({ state }) => state._tag === "AwaitingApproval" || state._tag === "AwaitingResult")
+    .flatMap(ofCall)
   switch (_tag) {
     case "InProgress":
       return state.conversation.turns.length === 0 ? [speaks(), invokes, ...modes] : [
@@ -177,6 +196,7 @@ const actsAt = (telling: Telling, { calls, path, state }: Place, variant: number
         answers([call("look")]),
         answers([call("guarded")]),
         answers([call("helper")]),
+        answers([call("order")]),
         answers([call("handoff")]),
         answers([{ ...call("guarded"), id: `c${telling.called + 2}` }, call("handoff")]),
         answers(text(variant), "In JSON."),

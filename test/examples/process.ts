@@ -88,6 +88,7 @@ export const runAtTerminal = (
   const child = spawn("script", ["-qefc", command, "/dev/null"], { env: { ...environment, ...env, TERM: "xterm" } })
   const limit = setTimeout(() => child.kill(), 15_000)
   child.on("close", () => clearTimeout(limit))
+  child.stdin.on("error", () => {})
   let next = 0
   let seen = 0
   return outcome(child, (stdout) => {

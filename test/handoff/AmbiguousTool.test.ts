@@ -11,6 +11,7 @@ import {
   HandoffPolicy,
   Mode,
   Plan,
+  Session,
   ToolPolicy
 } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -110,6 +111,54 @@ describe("Different tools of one name", () => {
       thrownBy(() => Agent.make("desk", { toolkit: Flights, handoffs: [Handoff.to(guide)] })),
       ambiguous("desk", "guide")
     )
+  })
+
+  it.effect("are refused if modes of a session, or one that is used alone, bring them beside an agent that is called", () => {
+    const searching = Mode.make("searching", { toolkit: Hotels, enter: () => Effect.void })
+    const desk = Agent.make("desk", {
+      agents: [Agent.asTool(Agent.make("clerk", { agents: [Agent.asTool(flights)] }))]
+    })
+    return Effect.gen(function*() {
+      const made = yield* Effect.exit(Session.make(desk, { modes: [searching] }))
+      assert.deepStrictEqual(dyingOf(made), ambiguous("desk", "flights"))
+      const session = yield* Session.make(desk)
+      const refused = yield* Effect.flip(
+        Effect.provideService(Mode.within(session.call("Go"), searching), Mode.Host, session)
+      )
+      assert.strictEqual(Mode.isModeError(refused) ? refused.reason._tag : "", "NameTaken")
+      assert.include(String(refused), "\"desk\" and \"flights\"")
+      assert.deepStrictEqual(yield* Effect.provideService(Mode.stack, Mode.Host, session), [])
+    }).pipe(Effect.provide([FlightsLive, HotelsLive, MockModel.layer(MockModel.queue())]))
+  })
+
+  it.effect("are refused if a mode that a called agent uses alone brings them beside its caller", () => {
+    const searching = Mode.make("searching", { toolkit: Hotels, enter: () => Effect.void })
+    const refusals: Array<string> = []
+    const booking = Mode.make("booking", {
+      invokable: true,
+      enter: () =>
+        Effect.flip(Mode.enter(searching)).pipe(
+          Effect.map((error) => refusals.push(`${error}`)),
+          Effect.orDie
+        )
+    })
+    const clerk = Agent.make("clerk", { modes: [booking] })
+    const between = Agent.make("between", { agents: [Agent.asTool(clerk)] })
+    const desk = Agent.make("desk", { toolkit: Flights, agents: [Agent.asTool(between)] })
+    return Effect.gen(function*() {
+      const state = yield* Agent.run(desk, "Go")
+      assert.strictEqual(state.status._tag, "Complete")
+      assert.strictEqual(refusals.length, 1)
+      assert.include(refusals[0], "Agents \"desk\" and \"clerk\"")
+    }).pipe(Effect.provide([
+      FlightsLive,
+      HotelsLive,
+      MockModel.layer(MockModel.byAgent({
+        desk: MockModel.queue(toolCall("between", { task: "Go" }), "Done."),
+        between: MockModel.queue(toolCall("clerk", { task: "Go" }), "Done."),
+        clerk: MockModel.queue(toolCall("enter_booking_mode", {}), "Done.")
+      }))
+    ]))
   })
 
   it("are refused if nothing but their makers tells them apart", () => {

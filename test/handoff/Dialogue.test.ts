@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Result, Schema, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentState, Conversation, Dialogue, Group, Handoff, HandoffPolicy } from "troupe"
+import { Agent, AgentState, Conversation, Dialogue, Group, Handoff, HandoffPolicy, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { deepFreeze } from "../domain/legal.ts"
 
@@ -487,6 +487,33 @@ const payer = Agent.make("payer", { toolkit: Paying })
 /** What an answer that is refused says of its call, and which calls wait. */
 const foundOf = (answered: ReturnType<typeof Dialogue.deny>) =>
   Result.isFailure(answered) ? [answered.failure.found, answered.failure.awaiting] : undefined
+
+describe("A result that comes later", () => {
+  const script = MockModel.byAgent({
+    ada: MockModel.queue("Pay me.", "Thanks?"),
+    payer: MockModel.queue(toolCall("ship", {}, { id: "s1" }), "It is there.")
+  })
+  const Shipping = Toolkit.make(Tool.make("ship", { success: Schema.String }))
+  const dialogue = Dialogue.make(ada, Agent.make("payer", { toolkit: Shipping }), { maxTurns: 3 })
+
+  it.effect("stops the dialogue in the turn of its agent, and is given there", () =>
+    Effect.gen(function*() {
+      const stopped = throughText(yield* Dialogue.run(dialogue, "Go"))
+      assert.deepStrictEqual(Dialogue.next(stopped), { _tag: "AwaitApproval", speaker: "payer" })
+      assert.deepStrictEqual(Dialogue.pendingApprovals(stopped), [])
+      assert.deepStrictEqual(Dialogue.pendingResults(stopped).map(({ callId, path }) => [callId, path]), [
+        ["s1", ["payer"]]
+      ])
+      const unknown = Result.getOrThrow(Result.flip(Dialogue.giveFailure(stopped, "s2", "lost")))
+      assert.deepStrictEqual([unknown.found, unknown.awaiting], ["Unknown", ["s1"]])
+      const given = Result.getOrThrow(Dialogue.giveResult(stopped, "s1", "arrived"))
+      const ended = yield* Dialogue.resume(dialogue, given)
+      assert.deepStrictEqual(said(ended), ["Pay me.", "It is there.", "Thanks?"])
+      assert.strictEqual(Result.getOrThrow(Dialogue.giveResult(ended, "s1", "arrived")), ended)
+      const late = Result.getOrThrow(Result.flip(Dialogue.giveFailure(ended, "s1", "lost")))
+      assert.deepStrictEqual([late.found, late.awaiting], ["Settled", []])
+    }).pipe(Effect.provide(Shipping.toLayer({ ship: () => ToolPolicy.deferResult })), withModel(script)))
+})
 
 describe("An approval", () => {
   const script = MockModel.byAgent({

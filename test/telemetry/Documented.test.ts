@@ -85,6 +85,25 @@ const everything = Effect.gen(function*() {
   yield* session.call("And now?")
   yield* session.call("Is it on?")
   yield* Effect.exit(session.call("Are you sure?"))
+  const die = () => Effect.die(new Error("no"))
+  const broken = Agent.make("desk", {
+    modes: [
+      Mode.make("quiet", { enter: die, invokable: true }),
+      Mode.make("loud", { enter: () => Effect.void, exit: die, invokable: true })
+    ],
+    guardrails: { output: [Guardrail.make("look", (text) => text === "Yes." ? die() : Guardrail.pass)] },
+    contextWindow: ContextWindow.make({ maxTurns: 2, strategy: ContextWindow.summarize(die) })
+  })
+  const models = [
+    MockModel.queue(MockResponse.toolCall("enter_quiet_mode", {})),
+    MockModel.queue(MockResponse.toolCall("enter_loud_mode", {}), MockResponse.toolCall("exit_current_mode", {})),
+    MockModel.queue("Yes."),
+    MockModel.queue("One", "Two", "Three")
+  ]
+  for (const model of models) {
+    const run = Agent.runMultiTurn(broken, ["One", "Two", "Three"])
+    yield* Effect.exit(Effect.provide(run, MockModel.layer(model)))
+  }
   // It says more of what it used.
   const { model } = saying([[{ type: "text", text: "Hi" }]])
   yield* Effect.provide(Agent.run(Agent.make("other"), "Hi"), AiSdkModel.layer(model))

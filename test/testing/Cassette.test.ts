@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
 import { AiError, LanguageModel, OpenAiStructuredOutput, type Prompt, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentEvent, AgentState, Conversation, Trace } from "troupe"
+import { Agent, AgentEvent, AgentState, Conversation, ToolPolicy, Trace } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { input, lastOf } from "../agent/laws.ts"
 import { agentOf, environment, Script, Tools } from "../agent/scripts.ts"
@@ -464,6 +464,20 @@ describe("A cassette", () => {
       const results = (events: ReadonlyArray<AgentEvent.AgentEvent>) =>
         JSON.stringify(events.flatMap((event) => event._tag === "ToolCallSettled" ? [event.result] : []))
       assert.strictEqual(results(played.events), results(recorded.events).replaceAll("?key=sk-secret", ""))
+    }).pipe(withFiles))
+
+  it.effect("lets a tool leave its result for later where it did, and wait for it again", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const later = Weather.toLayer({ get_weather: () => ToolPolicy.deferResult })
+      const recorded = yield* Effect.provide(run(), recording(path, MockModel.layer(MockModel.queue(...paris)), later))
+      assert.include(yield* content(path), "ResultAwaited")
+      const again = yield* Effect.gen(function*() {
+        const waiting = yield* run()
+        const given = yield* Effect.fromResult(AgentState.giveResult(waiting, "toolu_01", 22))
+        return [waiting, AgentState.pendingResults(given)] as const
+      }).pipe(Effect.provide(player(path)))
+      assert.deepStrictEqual(again, [recorded, []])
     }).pipe(withFiles))
 
   it.effect("lets a tool crash when it did, and not before the calls beside it ended that had", () =>

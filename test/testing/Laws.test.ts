@@ -195,6 +195,9 @@ describe("A law that is broken", () => {
         ])
         assert.include(error.message, "Agent \"clerk\" breaks a law: a run is the same streamed")
         assert.include(error.message, "result is ")
+        assert.include(error.message, "What the models said:\n  1. clerk calls sell {}\n  2. clerk says \"Done.\"\n")
+        assert.include(error.message, "What happened:\n  1. RunStarted\n")
+        assert.include(error.message.split("\n"), `Replay: ${error.replay}`)
         const again = yield* broken(Laws.agent(clerk, { layer: counting, replay: error.replay }))
         assert.deepStrictEqual(again.script, error.script)
         // Once the tool is mended, a check that begins with what failed goes on with others.

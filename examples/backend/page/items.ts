@@ -78,6 +78,8 @@ const standingOf = (call: Call): CallStanding => {
       return "Pending"
     case "AwaitingApproval":
       return "Awaiting"
+    case "AwaitingResult":
+    case "Answered":
     case "Delegated":
       return "Running"
     case "Settled":

@@ -42,7 +42,8 @@ export const turning = (turns: Turns.Turns): Agent.Observer => {
   }))))
   return (event: AgentEvent.AgentEvent) => {
     if (event.calls.length > 0) return Effect.void
-    if (event._tag === "StepStarted") return take
+    // Whoever wakes the run, at the end of a turn or at a timer, doesn't do its step for it.
+    if (event._tag === "StepStarted") return Effect.andThen(take, Effect.yieldNow)
     if (event._tag === "StepCompleted" || AgentEvent.isRunEnd(event)) turn?.end()
     return Effect.void
   }

@@ -33,6 +33,7 @@ export interface HandledTool {
   readonly isFatal: boolean
   readonly decode: Codec
   readonly encodeSuccess: Codec
+  readonly decodeSuccess: Codec
   readonly encodeFailure: Codec
   readonly handle: Toolkit.WithHandler<Record<string, Tool.Any>>["handle"] | undefined
   readonly encodeParams: Codec

@@ -1,5 +1,6 @@
 /**
- * Finds the tool of a call anywhere in a state, and reads parameters that somebody gives instead of the model.
+ * Finds the tool of a call anywhere in a state, and reads parameters that somebody gives instead of the model, or a result that comes
+ * later.
  *
  * @since 0.1.0
  */
@@ -7,13 +8,13 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { PendingApproval } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import type { Roster, ToolEntry } from "./AgentDefinition.ts"
+import type { WaitingCall } from "../../domain/WaitingCall.ts"
+import type { HandledTool, Roster, ToolEntry } from "./AgentDefinition.ts"
 
 /** A call: the name of its tool, and the calls that lead to its agent. */
-export type Placed = Pick<PendingApproval, "calls" | "name">
+export type Placed = Pick<WaitingCall, "calls" | "name">
 
 /** Finds the tool of a call, in the agent in control that the calls lead to. */
 export const toolOf = (
@@ -57,3 +58,16 @@ export const readParamsAtOnce = (
       "Their schema needs services or an effect, so they can't be checked here: approve without the agent, or by a session."
     )
 }
+
+/** Reads a result that somebody gives for a call, as the value that a handler would have given and its JSON. Fails with what is wrong. */
+export const readResult = (
+  { decodeSuccess, encodeSuccess }: HandledTool,
+  result: Schema.Json
+): Effect.Effect<{ readonly value: unknown; readonly encoded: unknown }, string, unknown> =>
+  Effect.mapErrorEager(
+    Effect.flatMapEager(
+      decodeSuccess(result),
+      (value) => Effect.mapEager(encodeSuccess(value), (encoded) => ({ value, encoded }))
+    ),
+    ({ message }) => message
+  )

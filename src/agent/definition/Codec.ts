@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import { lazy } from "../../domain/Lazy.ts"
 
 /** Decodes or encodes a value, by a schema that was compiled once. */
 export type Codec = (u: unknown) => Effect.Effect<unknown, Schema.SchemaError, unknown>
@@ -39,6 +40,16 @@ export const resultEncoder = (schema: Schema.Constraint): Codec => {
   }
   const encode = Schema.encodeUnknownEffect(Schema.Json)
   return (u) => encode(throughJson(u))
+}
+
+/** Makes the decoder of a tool's results, which are JSON. It is compiled when a result first comes from outside. */
+export const resultDecoder = (schema: Schema.Constraint): Codec => {
+  const decode = lazy((): Codec =>
+    SchemaAST.isUnknown(schema.ast) || SchemaAST.isAny(schema.ast)
+      ? Effect.succeed
+      : Schema.decodeUnknownEffect(Schema.toCodecJson(schema))
+  )
+  return (u) => decode()(u)
 }
 
 /** Returns the parts of a schema with their names. A suspended schema may not exist yet, so it isn't entered. */

@@ -147,26 +147,31 @@ const isFoundByName = (entry: ToolEntry): boolean =>
   entry._tag === "Handled" && entry.handle === undefined &&
   (!Tool.isProviderDefined(entry.tool) || entry.tool.requiresHandler)
 
-/**
- * Makes the rosters of agents and groups that run together, and of all agents that they call as tools. Throws if two different tools would
- * share the environment's handler for their name.
- */
-const makeTogether = (selves: ReadonlyArray<Runnable.Any>, isWhole: boolean): ReadonlyArray<Roster> => {
+/** Checks agents that run together. Throws if two different tools would share the environment's handler for their name. */
+const handlerCheck = () => {
   const handled = new Map<string, { readonly agent: string; readonly tool: Tool.Any }>()
+  return (agent: string, entry: ToolEntry): void => {
+    if (!isFoundByName(entry)) return
+    const { tool } = entry
+    const known = handled.get(tool.id)
+    if (known === undefined) handled.set(tool.id, { agent, tool })
+    else if (!isSame(known.tool, tool)) throw new AmbiguousTool({ tool: tool.name, agents: [known.agent, agent] })
+  }
+}
+
+/** Makes the rosters of agents and groups that run together, and checks them with all agents that they call as tools. */
+const makeTogether = (selves: ReadonlyArray<Runnable.Any>, isWhole: boolean): ReadonlyArray<Roster> => {
+  const checkHandler = handlerCheck()
   const rosters: Array<Roster> = []
   // Iterating over a set includes what is added meanwhile.
   const all = new Set(selves)
   for (const self of all) {
     const roster = make(self, isWhole)
     rosters.push(roster)
-    for (const { name: agent, tools } of roster.agents.values()) {
+    for (const { name, tools } of roster.agents.values()) {
       for (const entry of tools.values()) {
         if (entry._tag === "Agent") all.add(entry.agent)
-        if (!isFoundByName(entry)) continue
-        const { tool } = entry
-        const known = handled.get(tool.id)
-        if (known === undefined) handled.set(tool.id, { agent, tool })
-        else if (!isSame(known.tool, tool)) throw new AmbiguousTool({ tool: tool.name, agents: [known.agent, agent] })
+        checkHandler(name, entry)
       }
     }
   }
@@ -188,15 +193,31 @@ export const checkTogether = (selves: ReadonlyArray<Runnable.Any>): () => void =
   return lazy(() => makeTogether(selves, true))
 }
 
+/** Checks rosters whose agents run together, with all agents that they call as tools, once modes were added to one of them. */
+export const checkRosters = (selves: ReadonlyArray<Roster>): void => {
+  const checkHandler = handlerCheck()
+  const rosters = new Set(selves)
+  for (const { agents } of rosters) {
+    for (const { name, tools } of agents.values()) {
+      for (const entry of tools.values()) {
+        if (entry._tag === "Agent") rosters.add(entry.roster())
+        checkHandler(name, entry)
+      }
+    }
+  }
+}
+
 const extendBy = memoize((roster: Roster) =>
   memoize((mode: ModeType.Any): Roster => {
     const agents = share(
       new Map(Array.from(roster.agents, ([name, agent]) => [name, withTools(agent, addModes(name, agent, [mode]))]))
     )
-    return { ...roster, agents, first: agents.get(roster.first.name)! }
+    const extended = { ...roster, agents, first: agents.get(roster.first.name)! }
+    checkRosters([extended])
+    return extended
   })
 )
 
-/** Gives every agent of a roster more modes. Throws if an agent has another mode of that name. */
+/** Gives every agent of a roster more modes. Throws if an agent has another mode or tool of a name, or calls one that has such a tool. */
 export const extend = (roster: Roster, modes: ReadonlyArray<ModeType.Any>): Roster =>
   modes.reduce((extended, mode) => extendBy(extended)(mode), roster)

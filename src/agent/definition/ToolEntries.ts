@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Handoff from "../../handoff/Handoff.ts"
 import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
 import type { AgentTool, HandledTool, ToolEntry } from "./AgentDefinition.ts"
-import { foreignParam, paramsDecoder, resultEncoder } from "./Codec.ts"
+import { foreignParam, paramsDecoder, resultDecoder, resultEncoder } from "./Codec.ts"
 import { DuplicateHandoff, DuplicateTool } from "./DuplicateName.ts"
 import { InvalidParams } from "./InvalidParams.ts"
 import type { OutputCodec } from "./OutputCodec.ts"
@@ -22,6 +22,7 @@ export const handledTool = (tool: Tool.Any, isFatal: boolean, toolkit: AnyToolki
   isFatal,
   decode: paramsDecoder(tool),
   encodeSuccess: resultEncoder(tool.successSchema),
+  decodeSuccess: resultDecoder(tool.successSchema),
   encodeFailure: Schema.encodeUnknownEffect(Schema.toCodecJson(tool.failureSchema)),
   // A toolkit's `handle` takes the parameters of its tools, which are decoded by their own schemas.
   handle: toolkit !== undefined && "handle" in toolkit ? toolkit.handle as HandledTool["handle"] : undefined,

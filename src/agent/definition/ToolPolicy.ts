@@ -26,10 +26,12 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
 import { countOf } from "../../domain/InvalidLimit.ts"
 import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
+import * as DeferResult from "./DeferResult.ts"
 
 /**
  * How a tool is run.
@@ -114,6 +116,50 @@ export const setAll: {
   // Annotating a tool keeps its type, but iterating over the tools of a toolkit loses it.
   return changed as T
 })
+
+/**
+ * Ends a handler without a result: the result comes later, from outside of the run.
+ *
+ * The call stays open and the run stops, as for an approval. `AgentState.pendingResults` lists the calls that await their results;
+ * `giveResult` and `giveFailure`, of a state, a session or a conversation on a cluster, end the wait. Nothing behind this Effect runs in the
+ * handler but finalizers, which see a defect.
+ *
+ * **Example** (A parcel that arrives some day)
+ *
+ * ```ts
+ * import { Effect, Result, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Agent, AgentState, ToolPolicy } from "troupe"
+ * import { MockModel, MockResponse } from "troupe/testing"
+ *
+ * const Ship = Tool.make("ship", { parameters: Schema.Struct({ order: Schema.Int }), success: Schema.String })
+ * const toolkit = Toolkit.make(Ship)
+ * const clerk = Agent.make("clerk", { toolkit })
+ *
+ * const handlers = toolkit.toLayer({
+ *   ship: ({ order }) => Effect.andThen(Effect.log(`Order ${order} is on its way`), ToolPolicy.deferResult)
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const waiting = yield* Agent.run(clerk, "Ship order 7.")
+ *   const [pending] = AgentState.pendingResults(waiting)
+ *   const given = yield* Effect.fromResult(AgentState.giveResult(waiting, pending?.callId ?? "", "It has arrived."))
+ *   const done = yield* Agent.resume(clerk, given)
+ *   return [pending?.name, AgentState.text(done)]
+ * })
+ *
+ * const model = MockModel.layer(MockModel.queue(
+ *   MockResponse.toolCall("ship", { order: 7 }),
+ *   "Order 7 has arrived."
+ * ))
+ *
+ * await Effect.runPromise(Effect.provide(program, [model, handlers])) // => ["ship", "Order 7 has arrived."]
+ * ```
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const deferResult: Effect.Effect<never> = DeferResult.deferResult
 
 /** A tool, as far as setting a policy needs one. Annotating a tool keeps its type. */
 interface Annotatable {

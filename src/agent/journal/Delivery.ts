@@ -75,7 +75,7 @@ export const make = (
 ): Delivering => {
   if (observers.length === 0 && receiver === undefined) return unseen
   if (observers.length === 0 && receiver !== undefined) return new ToReceiver(receiver)
-  const waiting: Array<Told> = []
+  const waiting: Array<WaitingEvent> = []
   return {
     deliver: (event, by) => {
       waiting.push({ event, by })
@@ -90,7 +90,7 @@ export const make = (
 }
 
 /** An event that waits to be shown, and its source. */
-export interface Told {
+export interface WaitingEvent {
   readonly event: AgentEvent
   readonly by: Teller
 }
@@ -155,11 +155,11 @@ class ToReceiver implements Delivering {
 const none: Array<never> = []
 
 const showAll = (
-  waiting: Array<Told>,
+  waiting: Array<WaitingEvent>,
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
 ): Effect.Effect<void> => {
-  const show = ({ by: { host }, event }: Told): Effect.Effect<void> => {
+  const show = ({ by: { host }, event }: WaitingEvent): Effect.Effect<void> => {
     const seeing = observers.length === 1
       ? Effect.suspend(() => observers[0]!(event))
       : Effect.forEach(observers, (observer) => observer(event), { discard: true })

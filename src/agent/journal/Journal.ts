@@ -5,19 +5,7 @@
  * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.reduce` of it: both are folds.
  * 3. Pieces of a stream change neither, so they are only delivered.
  *
- * Everything that changes during a run is here, in `Loop`, in `LiveModes`, or in a cache of the module that reads it:
- *
- * | field | why it isn't derived |
- * |---|---|
- * | `Journal.state`, `Journal.underway` | they are the folds themselves |
- * | `Journal.sequence` | pieces of a stream have numbers too, and no fold sees them |
- * | `Journal.takenIds` | a cache: reading all calls anew for each answer would make a step cost what the run does |
- * | `Journal.withheld` | what nobody may be told before guardrails have looked at its words |
- * | `Loop.finished` | facts that have no event yet: it is told later, in the order of the calls |
- * | `LiveModes.open`, `atWork` | live scopes, which are no data |
- * | slots: the models of `OwnModel` | live scopes, which are no data |
- * | slots: the requests of `ModelRequest` | what a model says of itself, for spans and metrics: no event has that |
- * | slots: `PromptCache`, the handlers of `Handlers`, what `InputGuard` let pass | caches of a loop, or of a session, checked against what they were made of |
+ * What else can change during a run, and why it isn't derived from events, stands in docs/decisions/0022, which a test holds to the code.
  *
  * @since 0.1.0
  */
@@ -34,10 +22,10 @@ import * as Delivery from "./Delivery.ts"
 import * as RunId from "./RunId.ts"
 import type { RunServices } from "./RunServices.ts"
 
-/** Events that nobody has been told, and the state before them. */
+/** Events that nobody may see yet, and the state before them. */
 interface Withheld {
   readonly before: AgentState
-  readonly told: Array<Delivery.Told>
+  readonly events: Array<Delivery.WaitingEvent>
 }
 
 /** The journal of a run, including the agents that it calls. */
@@ -120,30 +108,30 @@ export class Journal {
     this.#state = after
     this.#underway = Underway.reduce(this.#underway, event)
     if (this.#withheld === undefined) this.#delivering.deliver(event, by, after)
-    else this.#withheld.told.push({ event, by })
+    else this.#withheld.events.push({ event, by })
   }
 
   /** Delivers a piece of a stream, which changes nothing. */
   deliver(event: AgentEvent, by: Delivery.Teller): void {
     if (this.#withheld === undefined) this.#delivering.deliver(event, by)
-    else this.#withheld.told.push({ event, by })
+    else this.#withheld.events.push({ event, by })
   }
 
   /** Withholds the events that are recorded from now on until `release`. Nothing else may happen in the run meanwhile. */
   withhold(): void {
-    if (this.#delivering.isObserved) this.#withheld ??= { before: this.#state, told: [] }
+    if (this.#delivering.isObserved) this.#withheld ??= { before: this.#state, events: [] }
   }
 
   /** Delivers the withheld events, with the words that the state holds now. */
   release(): void {
     if (this.#withheld === undefined) return
-    const { before, told } = this.#withheld
+    const { before, events: waiting } = this.#withheld
     this.#withheld = undefined
     let state = before
-    const events = retold(told.map(({ event }) => event), this.#state)
+    const events = retold(waiting.map(({ event }) => event), this.#state)
     for (const [index, event] of events.entries()) {
       state = reduceAt(state, event, 0)
-      this.#delivering.deliver(event, told[index]!.by, state)
+      this.#delivering.deliver(event, waiting[index]!.by, state)
     }
   }
   /** Waits until everybody has seen all events. It does nothing unless somebody `isBehind`. */

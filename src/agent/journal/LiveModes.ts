@@ -25,8 +25,9 @@ export interface LiveMode {
 /**
  * The modes that are set up, the innermost last. `holder` is the session that keeps them beyond a run.
  *
- * While modes are let go of they stay entered, and nothing can be said or entered any more: no event says so, since the state doesn't
- * change, but their scopes are closed. `atWork` is the run that is under way: what a set-up left behind means that one. `slots` are what caches keep here that are good for later runs too.
+ * `atWork` is the run that is under way: finalizers and fibers of set-ups refer to that one. `slots` hold caches that are good for later
+ * runs too. While the scopes of modes are closed at the end of a run, the modes stay entered, but nothing can be said or entered any more.
+ * No event says so, since the state doesn't change: `Loop.isLettingGo` looks at the scopes.
  */
 export interface LiveModes {
   readonly open: Array<LiveMode>

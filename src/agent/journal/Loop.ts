@@ -1,19 +1,19 @@
 /**
- * One agent's loop while it runs: where it stands in the run, and how it tells what happens.
+ * One agent's loop while it runs: its place among the loops of the run, and how it emits events.
  *
- * The loop of an agent that was called stands inside the loop of its caller; both write in the journal of the run. Its state lives in
- * the call that it answers, so a loop keeps none: `state`, the agent in control and the step are read from the journal.
+ * The loop of a called agent has its caller's loop as its parent; both write to the journal of the run. Its state is in the call that it
+ * answers, so a loop keeps none: `state`, the agent in control and the step are read from the journal.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { AgentEvent, CallApproved, CallDenied } from "../../domain/AgentEvent.ts"
-import type { Untimed } from "../../domain/Approval.ts"
+import type { AgentEvent, CallApproved, CallDenied, ResultGiven } from "../../domain/AgentEvent.ts"
 import { at } from "../../domain/Delegated.ts"
 import { type Happening, type Settlement, toEvent } from "../../domain/Happening.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState, Call, User } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
+import type { Untimed } from "../../domain/WaitingCall.ts"
 import type { Enterable } from "../../modes/Host.ts"
 import type { AgentTool, Definition, Roster } from "../definition/AgentDefinition.ts"
 import { extend } from "../definition/Roster.ts"
@@ -51,7 +51,7 @@ export class Loop {
   readonly host: Enterable
   /** What `Slot`s keep here. */
   readonly slots: Array<unknown> = []
-  /** What has come to its end and isn't told yet. */
+  /** What has ended and has no event yet. */
   finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster
   readonly #before: AgentState
@@ -73,7 +73,7 @@ export class Loop {
     this.#before = state
     this.host = runner.hostOf(this)
   }
-  /** The agent's state by now. One that was called has its own until its run has begun. */
+  /** The agent's current state. A called agent isn't in its caller's state before its run has begun. */
   get state(): AgentState {
     return this.parent === undefined ? this.journal.state : at(this.journal.state, this.calls) ?? this.#before
   }
@@ -101,11 +101,11 @@ export class Loop {
   get step(): number {
     return this.underway?.step ?? Math.max(0, this.state.run.iteration - 1)
   }
-  /** Whether a mode is being set up or cleaned up: no step is under way then, but what it does by talking to the agent. */
+  /** Whether a mode is being set up or cleaned up. No step is under way then, unless the mode talks to the agent. */
   get isChangingModes(): boolean {
     return this.live.open.length > 0 && (this.isMoving || this.isLettingGo)
   }
-  /** Whether the mode on top stays entered while what is live of it is let go of: its scope is closed, and no event says so. */
+  /** Whether the mode on top stays entered while its resources are released: its scope is closed, and no event says so. */
   get isLettingGo(): boolean {
     const { open } = this.live
     return open[open.length - 1]?.scope.state._tag === "Closed" && !this.isMoving
@@ -121,7 +121,7 @@ export class Loop {
 const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
   parent === undefined ? [name] : [...parent.path, name]
 
-/** Gives what is known for a decision. */
+/** Returns what a decision is made of. */
 export const known = (self: Loop): Known => {
   const { calls, definition, isChangingModes, journal, parent, roster, state } = self
   return {
@@ -148,12 +148,15 @@ const eventOf = (
   at: number
 ): AgentEvent => toEvent(happening, { run, path, calls, step, sequence, at })
 
-/** Tells what happened, at a time in epoch milliseconds. */
+/** Emits what happened, at a time in epoch milliseconds. */
 export const emit = (self: Loop, happening: Happening, at = now(self)): void =>
   self.journal.record(eventOf(self, happening, self.path, self.step, self.journal.nextSequence(), at), self)
 
-/** Tells that somebody answered a call that awaited approval, in this agent or in one that it called. */
-export const emitAnswer = (self: Loop, answer: Untimed<CallApproved> | Untimed<CallDenied>): void => {
+/** Emits the answer to a call that waited, in this agent or in one that it called. */
+export const emitAnswer = (
+  self: Loop,
+  answer: Untimed<CallApproved> | Untimed<CallDenied> | Untimed<ResultGiven>
+): void => {
   const { journal, step } = self
   journal.record({ ...answer, run: journal.run, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
@@ -168,18 +171,18 @@ const startOf = (self: Loop, inControl: Definition, started: RunStarted, sequenc
   return eventOf(self, { ...started, position }, pathOf(self, inControl), step, sequence, now(self))
 }
 
-/** Tells that a run starts, in which an agent is in control, or goes on. */
+/** Emits that a run starts or continues, with an agent in control. */
 export const emitStart = (self: Loop, inControl: Definition, started: RunStarted): void =>
   self.journal.record(startOf(self, inControl, started, self.journal.nextSequence()), self)
 
-/** Tells that a step starts or ends: one answer of the model and the calls in it, or calls that are still open. */
+/** Emits that a step starts or ends: one answer of the model and the calls in it, or calls that are still open. */
 export const emitStep = (self: Loop, _tag: "StepStarted" | "StepCompleted", step: number): void => {
   const { calls, journal, path } = self
   // Most steps have no more to say, so their events are made without a spread.
   journal.record({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
 
-/** Tells how the run ended. The event holds the state that it leaves behind. */
+/** Emits how the run ended. The event has the last state. */
 export const emitEnd = (self: Loop, end: EndOf): void => {
   const { journal, path, state, step } = self
   // TypeScript doesn't see that the state completes the happening.
@@ -192,27 +195,27 @@ export const emitEnd = (self: Loop, end: EndOf): void => {
 
 type WithoutState<Event> = Event extends Happening ? Omit<Event, "state"> : never
 
-/** How a run ends, before the state is known that it leaves. */
+/** How a run ends, without its last state. */
 export type EndOf = WithoutState<Extract<Happening, { readonly _tag: "RunCompleted" | "RunInterrupted" | "RunFailed" }>>
 
-/** Gives the state as it will be once something has happened. */
+/** Returns the state as it will be after something has happened. */
 export const foresee = (self: Loop, happening: Happening): AgentState => {
   const { calls, journal: { sequence }, path, state, step } = self
   return reduceAt(state, eventOf(self, happening, path, step, sequence, now(self)), calls.length)
 }
 
-/** Gives the state as it will be once a run has started, in which an agent is in control. */
+/** Returns the state as it will be after a run has started, with an agent in control. */
 export const foreseeStart = (self: Loop, inControl: Definition, started: RunStarted): AgentState =>
   reduceAt(self.state, startOf(self, inControl, started, self.journal.sequence), self.calls.length)
 
-/** Goes on once everybody has seen what was told until now. */
+/** Runs an effect after everybody has seen the events until now. */
 export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   journal.isBehind() ? Effect.andThen(journal.flush, next) : next
 
-/** Where pieces of a stream arrive: the same for all that arrive together. */
+/** The place of pieces of a stream: the same for all that arrive together. */
 export type Where = Pick<AgentEvent, "path" | "step">
 
-/** Tells that a piece of a text arrived. Pieces change no state, so this does no more than make the event. */
+/** Emits a piece of a text. Pieces change no state, so this only makes the event. */
 export const emitDelta = (
   self: Loop,
   { path, step }: Where,
@@ -224,18 +227,18 @@ export const emitDelta = (
   journal.deliver({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at, delta }, self)
 }
 
-/** Tells how a call ended. */
+/** Emits how a call ended. */
 export const settle = (self: Loop, settlement: Settlement): void => {
   emit(self, { _tag: "ToolCallSettled", ...settlement })
-  self.finished = Underway.tell(self.finished, settlement.callId)
+  self.finished = Underway.withoutCall(self.finished, settlement.callId)
 }
 
-/** Keeps the result of a call until it is told. */
+/** Keeps the result of a call until it is emitted. */
 export const keepCall = (self: Loop, settlement: Settlement): void => {
   self.finished = Underway.finishCall(self.finished, settlement)
 }
 
-/** Keeps what an answer used until it is told, or forgets it. */
+/** Keeps the usage of an answer until the answer is emitted, or forgets it. */
 export const keepAnswer = (self: Loop, answer: Underway.Finished["answer"]): void => {
   self.finished = { calls: self.finished.calls, answer }
 }
@@ -247,13 +250,13 @@ export const endRequest = (self: Loop, why: { readonly tag: string; readonly mes
   if (end !== undefined) emitMissing(self, end)
 }
 
-/** Tells the end of what has none of its own. */
+/** Emits an end that is missing. */
 const emitMissing = (self: Loop, missing: Happening): void => {
   emit(self, missing)
   if (missing._tag === "ModelCallFailed") ModelRequest.end(self, missing, missing.tag)
 }
 
-/** Ends what has started and not ended, but the run and its modes. */
+/** Emits the ends of everything that has started and not ended, except the run and its modes. */
 export const close = (self: Loop, why: Underway.Why | undefined): void => {
   for (const missing of Underway.closing(self.underway, self.state, self.finished, why, now(self))) {
     emitMissing(self, missing)

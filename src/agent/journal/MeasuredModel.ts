@@ -19,7 +19,7 @@ import { behind, ModelRequest } from "./ModelRequest.ts"
 
 type Model = LanguageModel.LanguageModel
 
-/** A model whose types are spent: what goes in and comes out is between its callers and itself. */
+/** A model without types for requests and answers, which are passed on unchanged. */
 export interface Untyped {
   readonly generateText: (options: unknown) => Effect.Effect<{ readonly content: ReadonlyArray<unknown> }, unknown>
   readonly generateObject: Untyped["generateText"]
@@ -28,7 +28,7 @@ export interface Untyped {
 
 const measured = new WeakMap<Model, Model>()
 
-/** Says that a model counts the requests of another one. */
+/** Notes that a model counts the requests of another one. */
 export const pair = (model: Model, measuring: Model): Model => {
   measured.set(model, measuring)
   behind.set(measuring, model)
@@ -59,7 +59,7 @@ const counting = <A, E, R>(
   )
 
 const make = (model: Model): Model => {
-  // A request's types are between its caller and the model: what measures passes requests and answers on as they are.
+  // Requests and answers are passed on unchanged, so their types don't matter here.
   const asked = model as unknown as Untyped
   const whole = (ask: () => ReturnType<Untyped["generateText"]>) =>
     counting(
@@ -83,10 +83,10 @@ const make = (model: Model): Model => {
   return { ...model, ...(measuring as object) }
 }
 
-/** Gives a model that answers as another does, and counts its requests. */
+/** Returns a model that answers as another does, and counts its requests. */
 export const of = (model: Model): Model => behind.has(model) ? model : measured.get(model) ?? pair(model, make(model))
 
-/** Gives a context whose model counts its requests, if it has one. */
+/** Returns a context whose model counts its requests, if it has one. */
 export const within = <R>(context: Context.Context<R>): Context.Context<R> => {
   const model = Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel)
   return model === undefined ? context : Context.add(context, LanguageModel.LanguageModel, of(model))

@@ -31,14 +31,14 @@ const namesIn = (context: Context.Context<never>): NativeModel.Names => ({
 
 const named = new WeakMap<LanguageModel.LanguageModel, NativeModel.Names>()
 
-/** The models whose requests others count, by those. */
+/** The models behind those that count requests. */
 export const behind = new WeakMap<LanguageModel.LanguageModel, LanguageModel.LanguageModel>()
 
-/** Gives the model whose requests nobody counts but who asks it. */
+/** Returns the model behind one that counts requests, or the model itself. */
 export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.LanguageModel =>
   behind.get(model) ?? model
 
-/** Gives the names of the model that is asked in a context, by itself or by one that measures it. */
+/** Returns the names of the model that is asked in a context, by itself or by one that measures it. */
 const namesOf = (
   context: Context.Context<never>,
   asked = Context.getOrUndefined(context, LanguageModel.LanguageModel)
@@ -48,20 +48,20 @@ const namesOf = (
   return NativeModel.of(model, context)?.names ?? named.get(model) ?? namesIn(context)
 }
 
-/** Keeps the names that come with a model. One that comes without any doesn't go by those of a model around it. */
+/** Keeps the names that a model's layer brings along. A model without names doesn't take those of a model around it. */
 export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
   const model = Context.getOrUndefined(built as Context.Context<never>, LanguageModel.LanguageModel)
   if (model !== undefined) named.set(model, namesIn(built as Context.Context<never>))
   return built
 }
 
-/** What a model is sent, kept if spans hold what was said. */
-export interface Sent {
+/** The content of a request, kept if spans record content. */
+export interface SentContent {
   readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<Tool.Any>
 }
 
-/** What came of a request: what it used, and what the response says of itself. */
+/** The result of a request: its usage, and what the response says of itself. */
 export interface Outcome {
   readonly usage?: RequestUsage | undefined
   readonly model?: string | undefined
@@ -71,8 +71,8 @@ export interface Outcome {
 /** A request to a model. */
 export class ModelRequest {
   readonly names: NativeModel.Names
-  readonly sent: Sent | undefined
-  /** Its span, once it has ended but for what was said in it. */
+  readonly sent: SentContent | undefined
+  /** Its span, if that waits for its content. */
   #held: { readonly span: Span; readonly end: () => void } | undefined = undefined
   readonly #clock: Clock.Clock
   readonly #context: Context.Context<never>
@@ -83,7 +83,7 @@ export class ModelRequest {
     clock: Clock.Clock,
     startedAt: number,
     before?: ModelRequest,
-    sent?: Sent,
+    sent?: SentContent,
     model?: LanguageModel.LanguageModel
   ) {
     const context = fiber.context as Context.Context<never>
@@ -93,11 +93,11 @@ export class ModelRequest {
     this.#context = context
     this.#startedAt = startedAt
   }
-  /** Keeps its span open until guardrails have decided which words it may hold. */
+  /** Keeps its span open until guardrails have decided which content it may have. */
   hold(span: Span, end: () => void): void {
     this.#held = { span, end }
   }
-  /** Ends its span, if that is kept, with what was said. */
+  /** Ends its span, if that waits, with the content. */
   release(content: Readonly<Record<string, string | undefined>>): void {
     if (this.#held === undefined) return
     const { end, span } = this.#held
@@ -113,17 +113,17 @@ export class ModelRequest {
   }
 }
 
-/** A request, and what came of it once it has ended. */
-export interface Asked {
+/** A request, and its result once it has ended. */
+export interface LastRequest {
   readonly request: ModelRequest
   readonly outcome: Outcome | undefined
 }
 
-/** The request of a loop that began last, and the last one of the agent in control: that of an agent that takes over is told apart. */
-const requests = new Slot<{ readonly latest: Asked; readonly own: Asked | undefined }>()
+/** The last request of a loop, and the last one of the agent in control, which is another if an agent took over. */
+const requests = new Slot<{ readonly latest: LastRequest; readonly own: LastRequest | undefined }>()
 
-/** Gives the last request of the agent in control. */
-export const askedIn = (self: Keeping): Asked | undefined => requests.get(self)?.own
+/** Returns the last request of the agent in control. */
+export const lastRequestOf = (self: Keeping): LastRequest | undefined => requests.get(self)?.own
 
 /** Begins a request of a loop. */
 export const begin = (
@@ -131,25 +131,25 @@ export const begin = (
   fiber: Fiber.Fiber<unknown, unknown>,
   clock: Clock.Clock,
   startedAt: number,
-  sent: Sent | undefined
+  sent: SentContent | undefined
 ): ModelRequest => {
   const request = new ModelRequest(fiber, clock, startedAt, requests.get(self)?.latest.request, sent)
-  const latest: Asked = { request, outcome: undefined }
+  const latest: LastRequest = { request, outcome: undefined }
   requests.set(self, { latest, own: latest })
   return request
 }
 
-/** Ends the last request of a loop. It ends once: what was answered isn't failed by what looks at the answer. */
+/** Ends the last request of a loop. It ends once: a guardrail that blocks the answer doesn't fail the request. */
 export const end = (self: Keeping, outcome: Outcome, error?: string): void => {
   const known = requests.get(self)
   if (known === undefined || known.latest.outcome !== undefined) return
   const { latest: { request }, latest, own } = known
   request.end(outcome, error)
-  const ended: Asked = { request, outcome }
+  const ended: LastRequest = { request, outcome }
   requests.set(self, { latest: ended, own: own === latest ? ended : own })
 }
 
-/** Tells the requests of an agent that takes over apart from those before, until what this gives is called. */
+/** Separates the requests of an agent that takes over from those before, until the returned function is called. */
 export const tellApart = (self: Keeping): () => void => {
   const before = requests.get(self)
   if (before !== undefined) requests.set(self, { latest: before.latest, own: undefined })

@@ -17,7 +17,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as JsonSchema from "effect/JsonSchema"
 import { callsOf } from "../../domain/conversation/Turns.ts"
 import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../../domain/StateSchema.ts"
-import type { Sent } from "./ModelRequest.ts"
+import type { SentContent } from "./ModelRequest.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -131,7 +131,7 @@ export const messagesOf = ({ turns }: Conversation): Content => {
 }
 
 /** Returns the instructions and the tools of a request. */
-export const offeredIn = ({ prompt, tools }: Sent): Content => {
+export const offeredIn = ({ prompt, tools }: SentContent): Content => {
   const system = prompt.content.filter(({ role }) => role === "system")
   return {
     "gen_ai.system_instructions": system.length === 0
@@ -175,7 +175,7 @@ const sentMessage = (message: Prompt.Message): ReadonlyArray<Json> => {
 }
 
 /** Returns everything that a request sent. */
-export const sentIn = (sent: Sent): Content => ({
+export const sentIn = (sent: SentContent): Content => ({
   "gen_ai.input.messages": JSON.stringify(sent.prompt.content.flatMap(sentMessage)),
   ...offeredIn(sent)
 })

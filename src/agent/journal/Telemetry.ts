@@ -27,8 +27,9 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 import { fromCause } from "./Failure.ts"
 import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
-import { type Asked, askedIn, tellApart } from "./ModelRequest.ts"
+import { type LastRequest, lastRequestOf, tellApart } from "./ModelRequest.ts"
 import { messagesOf, offeredIn } from "./SpanContent.ts"
+import { shownExit, SpanError } from "./SpanExit.ts"
 import type { SpanRecorder } from "./SpanRecorder.ts"
 
 const attribute = (span: Tracer.Span, name: string, value: unknown): void => {
@@ -166,7 +167,12 @@ export const summarySpan = <A, E, R>(
     "gen_ai.agent.name": name,
     "troupe.summary.turns": turns
   })
-  return spanned(loop, `summarize_conversation ${name}`, attributes, () => self)
+  return spanned(
+    loop,
+    `summarize_conversation ${name}`,
+    attributes,
+    (span) => Effect.onExit(self, (exit) => Effect.sync(() => endFailed(span, loop, exit)))
+  )
 }
 
 const handoffAttributes = ({ journal, state: { handoff } }: Loop): Record<string, unknown> => ({
@@ -180,23 +186,22 @@ const runAttributes = (definition: Definition): Record<string, unknown> => ({
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
-/** What a span says about an error: none of its fields, and no content unless that is recorded. */
-class SpanError {
-  readonly name: string
-  readonly message: string
-  constructor(name: string, message: string) {
-    this.name = name
-    this.message = message
-  }
-}
-
-/** Ends a span with an error. A later end of the span is ignored, so the failure may be handled inside. */
-const failSpan = (span: Tracer.Span, { journal }: Loop, tag: string, message: string): void => {
-  attribute(span, "error.type", tag)
+/** Ends a span. A later end of the span is ignored, so what it ended with may be handled inside. */
+const endSpan = (span: Tracer.Span, { journal }: Loop, exit: Exit.Exit<unknown, unknown>): void => {
   if (span.status._tag === "Ended") return
   const isTimed = span.status.startTime !== 0n
-  const error = new SpanError(tag, journal.recordsContent ? message : tag)
-  span.end(isTimed ? journal.clock.currentTimeNanosUnsafe() : 0n, Exit.fail(error))
+  span.end(isTimed ? journal.clock.currentTimeNanosUnsafe() : 0n, exit)
+}
+
+/** Ends a span with an error. */
+const failSpan = (span: Tracer.Span, loop: Loop, tag: string, message: string): void => {
+  attribute(span, "error.type", tag)
+  endSpan(span, loop, Exit.fail(new SpanError(tag, loop.journal.recordsContent ? message : tag)))
+}
+
+/** Ends the span of what failed, before anything else ends it. */
+export const endFailed = (span: Tracer.Span, loop: Loop, exit: Exit.Exit<unknown, unknown>): void => {
+  if (Exit.isFailure(exit)) endSpan(span, loop, shownExit(span, exit, loop.journal.recordsContent))
 }
 
 type Run = AgentState["run"]
@@ -206,7 +211,7 @@ const since = (before: TokenCount | undefined, after: TokenCount): number | unde
   after.unreported === (before?.unreported ?? 0) ? after.known - (before?.known ?? 0) : undefined
 
 /** Sets the attributes of the last request in a span: the model, if known, and its response. */
-const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: Asked): void => {
+const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model, provider } } }: LastRequest): void => {
   attribute(span, "gen_ai.provider.name", provider)
   attribute(span, "gen_ai.request.model", model)
   attribute(span, "gen_ai.response.model", outcome?.model)
@@ -214,7 +219,7 @@ const attributeModel = (span: Tracer.Span, { outcome, request: { names: { model,
 }
 
 /** Sets the content of a span, if content is recorded. */
-const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefined): void => {
+const attributeContent = (span: Tracer.Span, loop: Loop, asked: LastRequest | undefined): void => {
   const { journal, state: { conversation } } = loop
   if (!journal.recordsContent || !span.sampled) return
   const sent = asked?.request.sent
@@ -224,7 +229,7 @@ const attributeContent = (span: Tracer.Span, loop: Loop, asked: Asked | undefine
 
 /** Sets the attributes of a run, or of a part of it since a point: its requests, its usage and its status. */
 const attributeRun = (span: Tracer.Span, loop: Loop, { run, status }: AgentState, before?: Run): void => {
-  const asked = askedIn(loop)
+  const asked = lastRequestOf(loop)
   if (asked !== undefined) attributeModel(span, asked)
   attributeContent(span, loop, asked)
   const { cached, input, output, reasoning } = run.usage
@@ -243,22 +248,26 @@ const endHandoff = (span: Tracer.Span, loop: Loop, before: Run, exit: Exit.Exit<
     : undefined
   const { state } = loop
   attributeRun(span, loop, failure === undefined ? state : { ...state, status: AgentStatus.failed(failure) }, before)
-  if (failure !== undefined) sayFailure(span, loop, failure)
+  if (failure !== undefined) sayFailure(span, loop, failure, exit)
 }
 
 /** Sets the failure of a span. A defect ends it as a defect. */
-const sayFailure = (span: Tracer.Span, loop: Loop, { message, tag }: AgentStatus.Failure): void =>
-  tag === "Defect" ? attribute(span, "error.type", tag) : failSpan(span, loop, tag, message)
+const sayFailure = (
+  span: Tracer.Span,
+  loop: Loop,
+  { message, tag }: AgentStatus.Failure,
+  exit: Exit.Exit<unknown, unknown>
+): void => tag === "Defect" ? endFailed(span, loop, exit) : failSpan(span, loop, tag, message)
 
 /** Sets how the run ended in its span. */
-export const endRun = (span: Tracer.Span, loop: Loop): void => {
+export const endRun = (span: Tracer.Span, loop: Loop, exit: Exit.Exit<unknown, unknown>): void => {
   if (!loop.journal.hasSpans) return
   const { state } = loop
   attributeRun(span, loop, state)
-  if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error)
+  if (state.status._tag === "Failed") sayFailure(span, loop, state.status.error, exit)
 }
 
-/** Wraps a call in its span; `use` adds the last attributes by `endTool` or `crashTool`. */
+/** Wraps a call in its span; `use` adds the last attributes by `endTool` or `endFailed`. */
 export const toolSpan = <A, E, R>(
   loop: Loop,
   call: Call,
@@ -291,6 +300,3 @@ export const endTool = (
   const { outcome, result } = settlement
   failSpan(span, loop, outcome, typeof result === "string" ? result : JSON.stringify(result))
 }
-
-/** Sets in a call's span that its handler had a defect. */
-export const crashTool = (span: Tracer.Span): void => span.attribute("error.type", "Defect")

@@ -9,10 +9,13 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Decision } from "./Decision.ts"
 
 /** A decision that events carry out. */
-type Told = Extract<Decision, { readonly _tag: "SendBack" | "GiveUpCalls" | "GiveLastAnswer" | "RequestHandoff" }>
+type EventDecision = Extract<
+  Decision,
+  { readonly _tag: "SendBack" | "GiveUpCalls" | "GiveLastAnswer" | "RequestHandoff" }
+>
 
 /** Returns the events that carry out a decision, in order. */
-export const eventsOf = (decision: Told, { conversation }: AgentState): ReadonlyArray<Happening> => {
+export const eventsOf = (decision: EventDecision, { conversation }: AgentState): ReadonlyArray<Happening> => {
   switch (decision._tag) {
     case "SendBack":
       return [{ _tag: "FeedbackGiven", text: decision.text }]

@@ -17,7 +17,7 @@ import type { OutputCodec } from "../definition/OutputCodec.ts"
 type Parts = ReadonlyArray<AssistantPart>
 
 /** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
-export interface Found {
+export interface GivenAnswer {
   readonly value: unknown
   readonly call: Call | undefined
 }
@@ -26,8 +26,8 @@ export interface Found {
 export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
-/** Finds the answer in what a model gave. What doesn't decode isn't one: it goes back to the model. */
-export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): Found | undefined => {
+/** Finds the answer in a model's output. Parameters that don't decode aren't one: they go back to the model. */
+export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
   const call = codec === undefined ? undefined : parts.find(isFinalCall)
   if (call === undefined && !isOver) return undefined
   if (codec === undefined) return { value: textIn(parts), call }
@@ -35,12 +35,12 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
   return Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
 }
 
-/** Gives the value of an answer as JSON. */
+/** Returns the value of an answer as JSON. */
 export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   // The codec encodes to JSON.
   (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
 
-/** Gives the text of an answer that the model gave as a text. */
+/** Returns the text of an answer that the model gave as a text. */
 export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
   codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
 
@@ -50,8 +50,8 @@ export const toText = (codec: OutputCodec | undefined, value: unknown): string =
 export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
-/** Gives the parts of an answer with another value. */
-export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: Found): Parts =>
+/** Returns the parts of an answer with another value. */
+export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): Parts =>
   call === undefined
     ? withText(parts, toText(codec, value))
     : parts.map((part) =>
@@ -62,7 +62,7 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, 
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
 /** Returns the parts of an answer that a guardrail rejected, without its words. */
-export const sentBack = (parts: Parts, { call }: Found): Parts =>
+export const sentBack = (parts: Parts, { call }: GivenAnswer): Parts =>
   call === undefined
     ? textIn(parts) === "" ? parts : withText(parts, notAccepted)
     : parts.map((part) =>

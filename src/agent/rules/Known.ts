@@ -7,9 +7,9 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 
 /**
- * What a decision is made of: an agent in a state, who else may take over, the time in epoch milliseconds, and how many models of
- * agents that it called are asked at this time. `isChangingModes` says that a mode is being set up or cleaned up: nothing may lead the agent
- * elsewhere then. `caller` is the agent that called this one: its limits hold here, too.
+ * What a decision is made of: an agent in a state, its roster, the time in epoch milliseconds, and how many models of called agents are
+ * being asked now (`asked`). With `isChangingModes`, a mode is being set up or cleaned up, so neither a handoff nor another mode may
+ * interfere. `caller` is the agent that called this one, whose limits apply here too.
  */
 export interface Known {
   readonly state: AgentState

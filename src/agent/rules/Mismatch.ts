@@ -1,5 +1,5 @@
 /**
- * What a state names and the agents that are to go on with it don't have: an agent, a mode or a tool.
+ * What a state names and its agents don't have: an agent, a mode or a tool.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ const lacks = (
 /**
  * Finds what a state names and a roster doesn't have.
  *
- * A call that the model only asked for may name a tool that never was: the model reads that as its result.
+ * A call that hasn't started may name any tool: if the agent doesn't have the tool, the model reads that as the result.
  */
 export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined => {
   const definition = roster.agents.get(state.agent)

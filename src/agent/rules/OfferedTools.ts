@@ -100,7 +100,7 @@ export const mayCall = (
   entry: ToolEntry,
   isChangingModes: boolean
 ): boolean => {
-  if (call.state._tag === "Delegated") return true
+  if (call.state._tag === "Delegated" || call.state._tag === "Answered") return true
   const isConditional = entry._tag === "Handoff" && Handoff.internalsOf(entry.handoff).when !== undefined
   const asked = isConditional ? beforeAnswer(state) : state
   return asked === undefined || isOffered(entry, asked, modes, isChangingModes)

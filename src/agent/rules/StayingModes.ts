@@ -1,8 +1,8 @@
 /**
  * Which modes stay entered when a run ends, and which calls go with a mode that is left.
  *
- * All stay in a state that can go on, but for those from the lowest upwards that a program entered beside the agent's own: nobody else
- * could set that up again. The state of an agent that answered a call can't go on.
+ * If the state can continue, all modes stay below the first stand-alone one: only the program that entered that one could set it up again.
+ * If the state can't continue, because it answered a call, no mode stays.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export const count = (modes: ReadonlyArray<SetUpMode>, canGoOn: boolean): number
   return foreign < 0 ? modes.length : foreign
 }
 
-/** Finds the open calls whose tools no mode brings that `stays`: nobody could run them later. */
+/** Finds the open calls whose tools only left modes bring, so that nobody could run them later. */
 export const callsToGiveUp = (
   stays: ReadonlyArray<string>,
   { tools }: Definition,

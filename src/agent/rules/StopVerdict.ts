@@ -1,5 +1,5 @@
 /**
- * What a condition makes of a state: whether a run stops, and how.
+ * What a condition says of a state: whether a run stops, and how.
  *
  * A count reaches its limit unless it is below it, so a limit that is no number is reached at once.
  *
@@ -53,7 +53,7 @@ const lastCalls = ({ conversation, run }: AgentState): ReadonlyArray<Call> => {
 }
 
 /**
- * Says what a condition makes of a state at a time (epoch milliseconds).
+ * Returns what a condition says of a state at a time (epoch milliseconds).
  *
  * `from` says whose condition it is and from where it counts; by default the agent in control, and from when it got control.
  *

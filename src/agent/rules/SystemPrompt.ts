@@ -1,7 +1,7 @@
 /**
  * Which system prompt is sent: the agent's instructions, what was handed over, the state's system message, and what modes add.
  *
- * It is composed anew for each request and no turn of the conversation, so that it neither piles up nor crosses a handoff.
+ * It isn't a turn of the conversation, but composed anew for each request, so that it neither piles up nor crosses a handoff.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 
 const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
 
-/** Says which mode a model is in, and what it is for. */
+/** Returns the note that says which mode a model is in, and what the mode is for. */
 const modeNote = ({ modes }: Definition, state: AgentState): string | undefined => {
   const name = ModeStack.top(state)?.name
   if (name === undefined) return undefined

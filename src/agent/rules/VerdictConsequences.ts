@@ -1,7 +1,7 @@
 /**
- * What comes of a guardrail's verdict, by what the guardrail looked at.
+ * What a guardrail's verdict leads to, by what the guardrail judged.
  *
- * What passes goes on, or what was put in its place does. What doesn't pass fails the run, goes back to the model, fails a call, or is
+ * A value that passes is used, or its replacement is. A value that doesn't pass fails the run, goes back to the model, fails a call, or is
  * left out.
  *
  * @since 0.1.0
@@ -14,12 +14,12 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 import { type Block, block, type Retry, type Verdict } from "../guardrail/Verdict.ts"
 import { Fail } from "./Decision.ts"
 
-/** What guardrails look at: what their stage says, text beside calls (`remark`), or a handoff that no call asks for (`decision`). */
+/** What guardrails judge: what their stage says, text beside calls (`remark`), or a handoff that a policy wants (`decision`). */
 export type LookedAt = Stage | "remark" | "decision"
 
 /**
- * What a block and a retry come to. `Block` stands for a retry that is a block: nobody can try again what a user said, and a remark is
- * said beside calls that run.
+ * What a block and a retry lead to. A retry may count as a block (`Block`): a user's input can't be tried again, and the calls beside a
+ * remark run.
  */
 const table = {
   input: { Block: "Fail", Retry: "Block" },
@@ -33,7 +33,7 @@ const table = {
   readonly [At in LookedAt]: { readonly Block: Consequence["_tag"]; readonly Retry: Consequence["_tag"] | "Block" }
 }
 
-/** Names what was looked at, in words that the model reads. */
+/** Names what was judged, for the model. */
 const title = (at: LookedAt, tool: string): string => {
   switch (at) {
     case "input":
@@ -52,26 +52,26 @@ const title = (at: LookedAt, tool: string): string => {
   }
 }
 
-/** What stands in the place of what a user said and a guardrail blocked. */
+/** The marker in the place of an input that a guardrail blocked. */
 export const blockedInput: User["parts"] = [text("(This was blocked and isn't shown.)")]
 
-/** A value didn't pass a guardrail. */
+/** A guardrail refused a value. */
 export interface Refused {
   readonly guardrail: string
   readonly verdict: Block | Retry
 }
 
-/** Gives why a value didn't pass. */
+/** Returns why a value was refused. */
 export const saidIn = ({ verdict }: Refused): string => verdict._tag === "Retry" ? verdict.feedback : verdict.reason
 
-/** What comes of what didn't pass: the run or the call fails, an answer goes back to the model, or a remark isn't said. */
+/** What a refusal leads to: the run or the call fails, an answer goes back to the model, or a remark is left out. */
 export type Consequence =
   | Fail
   | { readonly _tag: "SendBack"; readonly feedback: string }
   | { readonly _tag: "FailCall"; readonly result: string }
   | { readonly _tag: "LeaveOut"; readonly reason: string }
 
-/** Gives the verdict that counts: a retry is a block if nobody may try again. An answer goes back as often as the agent allows. */
+/** Returns the verdict that counts. A retry is a block if there is no other try: an answer goes back only as often as the agent allows. */
 export const counting = <V extends Verdict<unknown>>(
   verdict: V,
   at: LookedAt,
@@ -82,16 +82,16 @@ export const counting = <V extends Verdict<unknown>>(
     ? block(verdict.feedback)
     : verdict
 
-/** Says to a model that something didn't pass. */
+/** Returns what a model is told about a refusal. */
 export const toMessage = ({ guardrail, verdict }: Refused, at: LookedAt, tool = ""): string =>
   verdict._tag === "Retry"
     ? verdict.feedback
     : `Guardrail "${guardrail}" blocked ${title(at, tool)}: ${verdict.reason}`
 
-/** What may come of something, by what it is: the table says so to the compiler, too. */
+/** The consequences that the table allows for what was judged. */
 type ConsequenceOf<At extends LookedAt> = Extract<Consequence, { readonly _tag: (typeof table)[At]["Block" | "Retry"] }>
 
-/** Says what comes of something that didn't pass, in an agent. `tool` is that of the call, if a call was looked at. */
+/** Returns the consequence of a refusal in an agent. `tool` is that of the call, if a call was judged. */
 export const consequenceOf = <At extends LookedAt>(
   refused: Refused,
   at: At,

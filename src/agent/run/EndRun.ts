@@ -1,13 +1,13 @@
 /**
- * The end of a run: what is still open in it is ended, its modes are let go of, and its end is told.
+ * The end of a run: it emits the missing end events, releases the run's modes, and emits the event that ends the run.
  *
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { pendingApprovals } from "../../domain/Approval.ts"
 import * as Underway from "../../domain/Underway.ts"
+import { hasLasting } from "../../domain/WaitingCall.ts"
 import { whatWasAdded } from "../../modes/Host.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
@@ -18,12 +18,12 @@ import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import type { Decision } from "../rules/Decision.ts"
 import * as StayingModes from "../rules/StayingModes.ts"
 
-/** How driving a loop ended: with the decision at which it stopped, or not. */
+/** How a loop ended: with the decision at which it stopped, or with a failure. */
 export type LoopExit = Exit.Exit<Decision, unknown>
 
 const isInterruption = (exit: LoopExit): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
-/** Says why what is open in a loop has no end of its own, if it was cut short. */
+/** Returns why open starts have no end of their own, if the loop was cut short. */
 const whyOf = ({ journal }: Loop.Loop, exit: LoopExit): Underway.Why | undefined =>
   isInterruption(exit) && journal.hasFailed
     ? { tag: "Interrupted", message: "The run was stopped before this had a result.", keepsOpen: true }
@@ -33,10 +33,10 @@ const whyOf = ({ journal }: Loop.Loop, exit: LoopExit): Underway.Why | undefined
     ? { tag: "Defect", message: "The run broke down before this had a result." }
     : undefined
 
-/** Ends what is still open in a loop. One that had begun nothing leaves its state as it was. */
+/** Ends what is still open in a loop. A loop that began nothing keeps its state as it was. */
 const close = (loop: Loop.Loop, exit: LoopExit): void => Loop.close(loop, whyOf(loop, exit))
 
-/** Does what is no run of a loop's own, and ends what it left open in the loop. */
+/** Runs an effect that isn't a run of the loop's own, and ends what it left open in the loop. */
 export const closing = <A extends Decision>(
   loop: Loop.Loop,
   self: Effect.Effect<A, unknown, unknown>
@@ -48,14 +48,14 @@ export const closing = <A extends Decision>(
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
 
-/** Lets go of the modes that only this loop holds: they stay entered, or are left. */
+/** Releases the modes that only this loop holds: depending on the exit they stay entered, or are left. */
 const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
   const { live, parent } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const why = whyOf(loop, exit)
   const canGoOn = parent === undefined || (Exit.isSuccess(exit)
     ? exit.value._tag !== "Finish"
-    : why !== undefined && (why.keepsOpen === true || pendingApprovals(loop.state).length > 0))
+    : why !== undefined && (why.keepsOpen === true || hasLasting(loop.state)))
   const height = StayingModes.count(modes, canGoOn)
   if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
@@ -64,7 +64,7 @@ const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
   return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<LoopExit>
 }
 
-/** Ends what is still open in a loop, and then its run, if it has one: a step by hand has none. */
+/** Ends what is still open in a loop, and then its run, if it has one: a step that is taken by hand has none. */
 export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   close(loop, exit)
   const { isChangingModes, live } = loop
@@ -85,7 +85,9 @@ const endOf = (loop: Loop.Loop, exit: LoopExit): Loop.EndOf =>
     ? { _tag: "RunInterrupted" }
     : { _tag: "RunFailed", error: Failure.fromCause(loop, exit.cause) }
 
-/** Tells the end of a run once everybody has seen what was before: until then observers may change the conversation. */
+/**
+ * Emits the event that ends a run, after all observers have seen the events before it: until then an observer may change the conversation.
+ */
 const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   const { journal, parent } = loop
   if (parent === undefined) journal.release()

@@ -1,8 +1,8 @@
 /**
  * A run as a stream of its events.
  *
- * The run goes on in a fiber of the stream's scope and waits when its reader is 256 events behind. A reader that leaves
- * interrupts it.
+ * The run continues in a fiber of the stream's scope. It pauses while its reader is 256 events behind, and is interrupted if the reader
+ * leaves.
  *
  * @since 0.1.0
  */
@@ -16,13 +16,13 @@ import type { From } from "./RunStart.ts"
 
 const capacity = 256
 
-/** Runs what a roster describes and streams what happens. */
+/** Runs what a roster describes and streams its events. */
 export const make = (roster: Roster, from: From): Stream.Stream<AgentEvent, unknown, unknown> =>
   Stream.unwrap(
     Effect.gen(function*() {
       const queue = EventQueue.make(capacity)
       yield* Run.run(roster, from, queue, "Fail").pipe(Effect.onExit(queue.end), Effect.forkScoped)
-      // Registered last, so it runs first: a run that is interrupted doesn't wait for a reader that has left.
+      // This finalizer is registered last, so it runs first: an interrupted run doesn't wait for a reader that has left.
       yield* Effect.addFinalizer(() => queue.shutdown)
       return Stream.fromPull(Effect.succeed(queue.pull))
     })

@@ -1,7 +1,7 @@
 /**
- * Agents from their definitions, each with what runs it.
+ * Makes agents from their definitions, each together with the code that runs it.
  *
- * The floor of handoffs stands below this one and can't import what runs an agent, so each agent brings its interpreter along
+ * The floor of handoffs is below this one and can't import the code that runs an agent, so each agent holds its interpreter
  * (`docs/decisions/0005`).
  *
  * @since 0.1.0
@@ -54,6 +54,6 @@ export const fromDefinition = <Name extends string, Output, E, R>(
     description: definition.description
   })
   Roster.check(agent)
-  // The types above say what the untyped agent answers, fails with and needs.
+  // The types above say what the untyped agent returns, fails with and needs.
   return agent as Agent<Name, Output, E, R>
 }

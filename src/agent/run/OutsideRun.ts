@@ -47,7 +47,7 @@ export const runCall = (
 ): Effect.Effect<void, unknown, unknown> =>
   closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
 
-/** Does something with a conversation by hand, in a fiber, and gives what that gives. No run starts. */
+/** Does something with a conversation by hand, in a fiber, and returns its result. No run starts. */
 export const outsideRun = <A>(
   fiber: Fiber.Fiber<unknown, unknown>,
   roster: Roster,

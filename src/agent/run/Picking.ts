@@ -1,5 +1,5 @@
 /**
- * Who begins a run.
+ * Which agent begins a run.
  *
  * @since 0.1.0
  */
@@ -16,10 +16,10 @@ import { Fail } from "../rules/Decision.ts"
 const hasModes = ({ modes }: Definition, state: AgentState): boolean => state.modes.every(({ name }) => modes.has(name))
 
 /**
- * Gives the agent that is to begin, possibly by an effect.
+ * Returns the agent that is to begin, possibly by an effect.
  *
- * While calls are open, or a handoff is, the agent that has them goes on; and so does one that is in modes which the other
- * doesn't have.
+ * If calls or a handoff are open, the agent that has them continues. An agent whose entered modes the picked agent doesn't have continues
+ * too.
  */
 export const pick = (loop: Loop, input: User["parts"]): Definition | Effect.Effect<Definition, unknown, unknown> => {
   const { definition, roster, state } = loop

@@ -1,5 +1,5 @@
 /**
- * A run from its start to its end. Whatever it starts, it ends, and it tells both; agents that answer calls run in the same way.
+ * A run from its start to its end. Every start gets an end, and an event is emitted for both. Agents that answer calls run in the same way.
  *
  * @since 0.1.0
  */
@@ -36,8 +36,8 @@ import { pick } from "./Picking.ts"
 import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
 
-/** Runs a loop from its start or from where it stopped, and tells it all. Errors are as they were thrown. */
-const play = (
+/** Runs a loop from its start or from where it stopped, and emits its events. Errors are passed on as they were thrown. */
+const runInSpan = (
   loop: Loop.Loop,
   from: Pick<From, "input" | "isPicked" | "isReopened">,
   mode?: string
@@ -49,8 +49,8 @@ const play = (
         provideLoop(loop, begin(loop, from, picked, mode)),
         (exit) => {
           const ending = end(loop, exit)
-          const tell = Effect.sync(() => Telemetry.endRun(span, loop))
-          // Nothing has to be waited for unless somebody looks on, or something is live.
+          const tell = Effect.sync(() => Telemetry.endRun(span, loop, exit))
+          // There is something to wait for only if somebody observes the run, or a mode is live.
           return ending === Effect.void ? tell : Effect.ensuring(ending, tell)
         }
       ))
@@ -63,7 +63,7 @@ const play = (
   return Effect.isEffect(picking) ? Effect.flatMap(Effect.exit(picking), run) : run(Exit.succeed(picking))
 }
 
-/** Settles the calls whose handoffs failed the last run: the model reads why, and the user's new words reach it. */
+/** Settles the calls whose handoffs failed the last run: the model reads the reason, and the new input reaches the model. */
 const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void => {
   for (const { id: callId, name } of openCalls(loop.state.conversation)) {
     if (loop.definition.tools.get(name)?._tag !== "Handoff") continue
@@ -72,18 +72,18 @@ const giveUpHandoffs = (loop: Loop.Loop, { message }: AgentStatus.Failure): void
 }
 
 /**
- * Checks whether modes come before an input: those that aren't set up, and moves that were asked for. What is open comes before both, and
- * a mode on its way in or out lets nothing be moved.
+ * Checks whether modes must be handled before an input: modes that aren't set up, and moves that were requested. Open calls come before
+ * both, and while a mode is set up or cleaned up, nothing moves.
  */
 const hasModesFirst = ({ isChangingModes, live, state }: Loop.Loop): boolean =>
   (state.transition !== undefined || live.open.length < state.modes.length) && !isChangingModes &&
   state.status._tag !== "HandoffRequested" && !hasOpenCalls(state.conversation)
 
-/** Sets up modes and takes moves before an input, which stays the last that is said: their set-ups and clean-ups may talk. */
+/** Sets up modes and carries out moves before an input, so that the input stays the last words: set-ups and clean-ups may talk. */
 const modesFirst = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
   Effect.andThen(EnterMode.resume(loop), Effect.suspend(() => takeAll(loop, false)))
 
-/** What a run begins with: who was picked for its input, and what is wrong with that or with the state, if anything is. */
+/** How a run begins: the agent that was picked for its input, and what is wrong with that or with the state, if anything is. */
 interface Start {
   readonly from: Pick<From, "input" | "isReopened">
   readonly picked: Exit.Exit<Definition, unknown>
@@ -91,17 +91,20 @@ interface Start {
   readonly reason: Reason | undefined
 }
 
-/** Those who might read an input: who was picked, or if nobody could be, the agent in control and all others that could have been. */
+/**
+ * The agents that might read an input: the agent that was picked. If none could be picked, the agent in control and all others that could
+ * have been.
+ */
 const readersOf = ({ definition, roster: { agents } }: Loop.Loop, { picked }: Start): ReadonlyArray<Definition> =>
   Exit.isSuccess(picked)
     ? [picked.value]
     : [definition, ...[...agents.values()].filter(({ name }) => name !== definition.name)]
 
-/** Tells that a run starts, or goes on. Gives an effect if guardrails are asked before. */
+/** Emits the event that a run starts or continues. Returns an effect if guardrails are asked before. */
 const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, unknown> | undefined => {
   const { from: { input, isReopened }, mode, picked, reason } = start
   const { definition, state: { status } } = loop
-  // What isn't taken in doesn't change who is in control.
+  // An input that isn't taken in doesn't change which agent is in control.
   const inControl = reason === undefined && Exit.isSuccess(picked) ? picked.value : definition
   const started = (said?: InputGuard.Said) =>
     ({
@@ -114,7 +117,7 @@ const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, un
     Loop.emitStart(loop, inControl, started())
     return undefined
   }
-  return InputGuard.tell(
+  return InputGuard.emitInput(
     loop,
     readersOf(loop, start),
     input,
@@ -123,21 +126,23 @@ const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, un
   )
 }
 
-/** Asks about words that no request will read, since something failed before: they are kept all the same. */
+/** Checks an input that no request will read because something failed before: the input is stored all the same. */
 const askAnyway = (loop: Loop.Loop, start: Start, cause: Cause.Cause<unknown>): Effect.Effect<void, never, unknown> =>
   Cause.hasInterruptsOnly(cause) || loop.parent !== undefined
     ? Effect.void
     : InputGuard.askAnyway(loop, readersOf(loop, start))
 
-/** Tells that a run starts, or goes on, and drives it, unless its state or its input can't be taken. */
-const driveFrom = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
+/** Emits the event that a run starts or continues, and runs the loop, unless the state or the input is invalid. */
+const emitStartAndRun = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {
   const { state: { status } } = loop
   const telling = tellStart(loop, start)
-  return telling === undefined ? drive(loop, start, status) : Effect.flatMap(telling, () => drive(loop, start, status))
+  return telling === undefined
+    ? runStarted(loop, start, status)
+    : Effect.flatMap(telling, () => runStarted(loop, start, status))
 }
 
-/** Drives a run that was told to have started, from a status. */
-const drive = (
+/** Runs the loop of a run whose start event was emitted. `status` is the status before it. */
+const runStarted = (
   loop: Loop.Loop,
   start: Start,
   status: AgentStatus.AgentStatus
@@ -152,14 +157,14 @@ const drive = (
   const { from: { input }, picked: { value: chosen } } = start
   if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
   const going = Loop.flushed(loop, goOn(loop, "Run"))
-  // What comes before a request may tell, save or keep what was said.
+  // Before the first request, a set-up may emit events, save, or keep what was said.
   return input !== undefined && InputGuard.isGuarded(chosen) &&
       (needsModes(loop) || decide(Loop.known(loop))._tag !== "AskModel")
     ? Effect.andThen(InputGuard.askNow(loop), going)
     : going
 }
 
-/** Begins a run. Its input is kept, whatever becomes of the modes that come before it. */
+/** Begins a run. Its input is kept even if the modes that come before it fail. */
 const begin = (
   loop: Loop.Loop,
   from: Start["from"],
@@ -173,7 +178,7 @@ const begin = (
       (input === undefined ? undefined : findInputIssue(Exit.isSuccess(picked) ? picked.value : definition, input))
     const start: Start = { from, picked, mode, reason }
     if (input === undefined || reason !== undefined || Exit.isFailure(picked) || !hasModesFirst(loop)) {
-      return driveFrom(loop, start)
+      return emitStartAndRun(loop, start)
     }
     const first = Effect.onExit(
       modesFirst(loop),
@@ -187,13 +192,13 @@ const begin = (
           )
           : loop.journal.flush
     )
-    return Effect.flatMap(first, () => driveFrom(loop, start))
+    return Effect.flatMap(first, () => emitStartAndRun(loop, start))
   })
 
 /** Checks whether modes that a state says are entered aren't live. */
 const needsModes = ({ live, state }: Loop.Loop): boolean => live.open.length < state.modes.length
 
-/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and drives a loop. */
+/** Sets up the modes that a state says are entered and that aren't live, unless nothing is left to do, and runs the loop. */
 export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> =>
   !needsModes(loop) || isFinished(loop)
     ? runLoop(loop, extent)
@@ -206,20 +211,20 @@ const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
     const isResumed = call.state._tag === "Delegated"
     const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
     const loop = new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
-    return play(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
+    return runInSpan(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
       Effect.catch(() => Effect.void),
       Effect.map(() => beforeCleanUps(loop.state))
     )
   })
 
-/** Lets a mode, on its way in or out, talk to the agent: within the run under way, or in a run of its own. */
+/** Lets a mode talk to the agent while it is set up or cleaned up: within the run under way, or in a run of its own. */
 const talk: Loop.Runner["talk"] = (loop, input) =>
   waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
     const given = (said: InputGuard.Said) => ({ _tag: "InputGiven", mode, ...said }) as const
     const telling = Effect.suspend(() =>
-      InputGuard.tell(
+      InputGuard.emitInput(
         loop,
         [loop.definition],
         input,
@@ -228,9 +233,9 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
       ) ?? Effect.void
     )
     const told = Effect.andThen(telling, loop.journal.flush)
-    // Events that it leaves without an end get one here: the run goes on, if only to clean up.
+    // Events without an end get one here, because the run continues, if only to clean up.
     const within = closing(loop, Effect.andThen(told, runLoop(loop, "Run")))
-    const answered = isInRun ? within : play(loop, { input, isPicked: false }, mode)
+    const answered = isInRun ? within : runInSpan(loop, { input, isPicked: false }, mode)
     return Effect.matchEffect(answered, {
       onSuccess: () => Effect.succeed(loop.state),
       onFailure: (error) =>
@@ -240,7 +245,7 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
 
 const runner: Loop.Runner = { runCalled, talk, hostOf: (loop) => new RunHost(loop) }
 
-/** Makes the outermost loop of a conversation, whose events are those of a run that has an id already, or of one that gets a new one. */
+/** Makes the outermost loop of a conversation. Its events belong to the run with the given id, or to a new run. */
 export const makeLoop = (
   services: RunServices,
   roster: Roster,
@@ -252,7 +257,7 @@ export const makeLoop = (
 ): Loop.Loop =>
   new Loop.Loop(new Journal(services, state, receiver, run, beside), runner, undefined, undefined, roster, state, live)
 
-/** Runs what a roster describes. Gives the last state, and fails with an `AgentError` or an error of a program's own. */
+/** Runs what a roster describes. Returns the last state, and fails with an `AgentError` or an error of the program's own. */
 export const run = (
   roster: Roster,
   from: From,
@@ -261,10 +266,10 @@ export const run = (
   live?: LiveModes
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
-    // A run begins with an input: one that goes on has the id that it had.
+    // An input begins a new run. Without an input the run continues, and keeps its id.
     const id = from.input === undefined ? receiver?.log.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
-    return Effect.matchCauseEffect(markAtWork(loop, play(loop, from)), {
+    return Effect.matchCauseEffect(markAtWork(loop, runInSpan(loop, from)), {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)

@@ -54,7 +54,7 @@ const runWith = (
     return Run.run(roster, from(roster), undefined, onFailure) as Effect.Effect<AgentState.AgentState, never>
   })
 
-/** The arguments stand behind what is run if the first of them can be. */
+/** If the first argument can be run, it is the agent; otherwise the agent is piped. */
 const isDataFirst = (args: ArrayLike<unknown>): boolean => isRunnable(args[0])
 
 const runsFrom = <Args extends ReadonlyArray<unknown>>(from: (roster: Roster, ...args: Args) => From): Runs<Args> =>
@@ -67,10 +67,10 @@ const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<Ag
   })
 
 /**
- * Runs an agent, or a group, on what a user says, in a new conversation, until it has an answer or waits for approvals.
+ * Runs an agent, or a group, on a user's input in a new conversation, until it has an answer or waits for approvals.
  *
- * The state says who ended in control: `agent`, and `trail` who was before. Fails with `AgentError`, which holds the state,
- * or with the own error of a tool that the agent names in `fatal`.
+ * The state says which agent is in control at the end (`agent`), and which were before (`trail`). Fails with `AgentError`, which holds the
+ * state, or with the own error of a tool that the agent names in `fatal`.
  *
  * @category running
  * @since 0.1.0

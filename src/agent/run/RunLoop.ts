@@ -1,7 +1,7 @@
 /**
- * The one loop: what an agent does next is decided, and done, until nothing is needed any more.
+ * The one loop: decide what the agent needs next, do it, and repeat until nothing is needed.
  *
- * Running, streaming and resuming are this loop with others looking on; stepping by hand is one step of it.
+ * Running, streaming and resuming use this loop with different observers; stepping by hand is one step of it.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import { modelIn } from "../rules/ModelInUse.ts"
 /** How far a loop goes: to the end of its run, or of one step. */
 export type Extent = "Run" | "Step"
 
-/** Ends the step that is under way. One that is taken by hand and has all it wanted says so: no run ends that could. */
+/** Ends the step that is under way. If a step that is taken by hand completes the state, its end says so, because no run ends. */
 const endStep = (loop: Loop.Loop, extent: Extent): void => {
   const isLast = extent === "Step" && loop.state.status._tag === "InProgress" &&
     decide(Loop.known(loop))._tag === "Finish"
@@ -30,7 +30,7 @@ const endStep = (loop: Loop.Loop, extent: Extent): void => {
   else Loop.emitStep(loop, "StepCompleted", loop.step)
 }
 
-/** Tells the events that carry a decision out. */
+/** Emits the events that carry a decision out. */
 const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void => {
   for (const happening of eventsOf(decision, loop.state)) {
     if (happening._tag === "ToolCallSettled") Loop.settle(loop, happening)
@@ -38,7 +38,7 @@ const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void =
   }
 }
 
-/** Asks for the handoff that a policy wants, once the guardrails have let it pass. */
+/** Requests the handoff that a policy wants, once the guardrails have let it pass. */
 const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> =>
   loop.definition.guardrails.handoff.length === 0
     ? Effect.sync(() => emit(loop, decision))
@@ -47,7 +47,7 @@ const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void,
       (request) => emit(loop, { ...decision, request })
     )
 
-/** Does what was decided, but for steps. */
+/** Carries out a decision that isn't a step. */
 const perform = (
   loop: Loop.Loop,
   decision: Exclude<Decision, { readonly _tag: "AskModel" | "RunCalls" }>
@@ -72,12 +72,12 @@ const perform = (
   }
 }
 
-/** Checks whether a decision is a step of its own, as somebody counts them who takes them by hand. */
+/** Checks whether a decision is a step of its own, as a caller who steps by hand counts them. */
 const isStep = ({ _tag }: Decision): boolean => _tag === "AskModel" || _tag === "RunCalls" || _tag === "HandOver"
 
 /**
- * Checks whether a step that is taken by hand goes on with a decision: what concludes an answer belongs to the step. A limit that was
- * met fails the next one.
+ * Checks whether a step that is taken by hand continues with a decision: what concludes an answer belongs to its step. A limit that was met
+ * fails the next step.
  */
 const goesOn = (decision: Decision): boolean =>
   decision._tag === "SendBack" || decision._tag === "RequestHandoff" ||
@@ -92,8 +92,8 @@ const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision): b
   isRest(decision) || (extent === "Step" && hasStepped && !goesOn(decision))
 
 /**
- * Decides and does, with one model at hand. Gives the decision at which it stopped: one that leaves nothing to do, the next step of
- * somebody who takes them by hand, or a handoff that was carried out. Gives nothing if another model is to be asked now.
+ * Decides and acts, with one model. Returns the decision at which it stopped: nothing is left to do, the next step is the caller's, or a
+ * handoff was carried out. Returns `undefined` if another model must be asked now.
  */
 const takeSteps = Effect.fnUntraced(
   function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
@@ -101,10 +101,10 @@ const takeSteps = Effect.fnUntraced(
     while (!isOver(extent, progress, decision)) {
       if (decision._tag === "AskModel") {
         Loop.emitStep(loop, "StepStarted", loop.state.run.iteration)
-        // The request has what an observer changes now.
+        // The request includes what an observer has changed by now.
         if (loop.journal.isBehind()) yield* loop.journal.flush
         yield* askModel(loop)
-        // The calls of an answer belong to its step: no limit comes between them.
+        // The calls of an answer belong to its step, so no limit is checked between them.
         const calls = next(loop.state)
         if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
         endStep(loop, extent)
@@ -123,7 +123,7 @@ const takeSteps = Effect.fnUntraced(
   }
 )
 
-/** Drives the agent in control until it stops or hands over, or another model is to be asked, with the model that it brings. */
+/** Runs the agent in control, with the model that it brings, until it stops, it hands over, or another model must be asked. */
 const runInControl = (
   loop: Loop.Loop,
   extent: Extent,
@@ -136,7 +136,7 @@ const runInControl = (
     return OwnModel.provide(loop, model, takeSteps(loop, extent, progress, first, model))
   })
 
-/** Drives a loop to where it stops, and goes on with the next agent when one takes over. Gives the decision at which it stopped. */
+/** Runs a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
 export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
   const agent = runInControl(loop, extent, { hasStepped: false })
   const again = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
@@ -153,7 +153,7 @@ export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision
 /** Checks whether a loop has nothing left to do, so that it needs neither a model nor its modes. */
 export const isFinished = (loop: Loop.Loop): boolean => decide(Loop.known(loop))._tag === "Finish"
 
-/** Ends a state that has all it wanted when a step that is taken by hand finds nothing to do. */
+/** Completes a state that needs nothing more, if a step that is taken by hand finds nothing to do. */
 export const finishStepping = (loop: Loop.Loop): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (loop.state.status._tag !== "InProgress" || !isFinished(loop)) return Effect.void

@@ -1,5 +1,5 @@
 /**
- * What a run starts from: a state, and what the user says.
+ * What a run starts from: a state, and a user's input.
  *
  * @since 0.1.0
  */
@@ -12,8 +12,8 @@ import type { Roster } from "../definition/AgentDefinition.ts"
 import { type Input, partsOf } from "../definition/Input.ts"
 
 /**
- * What a run starts from. A run without an input goes on with its state, and with one that has ended only if it `isReopened`. With
- * `isPicked` it is chosen anew who begins; otherwise the agent in control goes on.
+ * What a run starts from. Without an input, a run continues its state; an ended state continues only if it `isReopened`. With `isPicked`
+ * the agent that begins is chosen anew; otherwise the agent in control continues.
  */
 export interface From extends Pick<Runnable.From, "beside"> {
   readonly state: AgentState
@@ -23,9 +23,9 @@ export interface From extends Pick<Runnable.From, "beside"> {
 }
 
 /**
- * Where a run starts: the state of the conversation that it continues, or a system message of a new one.
+ * Where a run starts: the state of the conversation to continue, or a system message for a new one.
  *
- * With `control: "first"` the one that begins conversations begins, instead of the agent that was in control.
+ * With `control: "first"` the agent that begins conversations answers, instead of the agent last in control.
  */
 export interface FromOptions {
   readonly systemMessage?: string | undefined
@@ -47,12 +47,12 @@ export const startOf = (
 
 const isState = (from: unknown): from is AgentState => Predicate.hasProperty(from, "conversation")
 
-/** What TypeScript didn't see may be anything: a `Result` whose state nobody took out of it, most of all. */
+/** Untyped callers may pass anything, most often a `Result` instead of the state inside it. */
 const refuse = (wanted: string, given: unknown): never => {
   throw new TypeError(`A run takes ${wanted}, and was given ${kindOf(given)}`)
 }
 
-/** A run starts from an input, in a new conversation or in that of a state, or from a state alone to go on with it. */
+/** Starts a run from an input, in a new conversation or in that of a state, or from a state alone to continue it. */
 export const begin = (
   roster: Roster,
   from: Input | AgentState,

@@ -1,9 +1,9 @@
 /**
  * A `KeyValueStore` in a folder, whose values are written whole or not at all.
  *
- * 1. A value is written to a file beside it, which is synced and then renamed. A process that reads in between finds the old value, and
- *    so does the one after a process that died.
- * 2. A value that is inserted is linked to its name, which fails if the name is taken, also by another process.
+ * 1. A value is written to another file, which is synced and then renamed. A process that reads meanwhile finds the old value, and so does
+ *    the next process if this one dies.
+ * 2. An inserted value is linked to its name. That fails if the name is taken, even by another process.
  *
  * @since 0.1.0
  */
@@ -16,7 +16,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Random from "effect/Random"
 import * as IfAbsent from "./IfAbsent.ts"
 
-/** What files that aren't values yet begin with: no key becomes the name of such a file. */
+/** The prefix of files that aren't values yet: no key becomes a file name with it. */
 const unfinished = "+"
 
 const make = Effect.fnUntraced(function*(directory: string) {
@@ -34,7 +34,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
       ...(key === undefined ? undefined : { key })
     })
 
-  /** Writes a value to a file beside the others, and puts it in its place. */
+  /** Writes a value to a file beside the others, and renames that file to the value's name. */
   const write = (
     key: string,
     value: string | Uint8Array,
@@ -56,7 +56,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
   const set: KeyValueStore.KeyValueStore["set"] = (key, value) =>
     Effect.mapError(Effect.uninterruptible(write(key, value, files.rename)), failure("set", key))
 
-  /** Writes a value under a name that isn't taken, and returns what has the name then. */
+  /** Writes a value under a name that isn't taken, and returns the value that has the name then. */
   const insert = (key: string, value: string) =>
     Effect.uninterruptible(write(
       key,

@@ -1,8 +1,8 @@
 /**
- * How a value is written under a key that has none: where two try at the same time, one does.
+ * How a value is written under a key that has none: if two writers try at the same time, one succeeds.
  *
- * A `KeyValueStore` has `modify`, which some backings do as one step. For a key that isn't there it does nothing, unless the
- * function says what to write then, and the store can read that. `KeyValueStore.prefix` passes such a function on.
+ * A `KeyValueStore` has `modify`, which some stores do atomically. `modify` does nothing for a missing key, unless its function says what
+ * to write then and the store can read that. `KeyValueStore.prefix` passes such a function on.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ type Modify = Parameters<KeyValueStore.KeyValueStore["modify"]>[1]
 export const valueOf = (modify: Modify): string | undefined =>
   TypeId in modify && typeof modify[TypeId] === "string" ? modify[TypeId] : undefined
 
-/** Writes a value under a key that has none, and says whether it did. No two values that are inserted may be equal. */
+/** Writes a value under a key that has none, and returns whether it did. No two inserted values may be equal. */
 export const insert = (
   store: KeyValueStore.KeyValueStore,
   key: string,

@@ -1,8 +1,8 @@
 /**
- * A call that a program makes in the place of a model: how it is recorded, and what came of it.
+ * A call that a program makes in the place of a model: how it is recorded, and its result.
  *
- * The call stands in an assistant turn of the agent in control, as one of the model's would. What makes it honest is that
- * the turn used nothing, that it counts as no step, and that the call says `{ troupe: { invoked: true } }` in its metadata.
+ * The call is in an assistant turn of the agent in control, like a call of the model. Three things mark it as invoked: the turn has no
+ * usage, it counts as no step, and the call has `{ troupe: { invoked: true } }` in its metadata.
  *
  * @since 0.1.0
  */
@@ -26,11 +26,12 @@ import {
   CallsOpen,
   CallUnanswered,
   ParametersRejected,
+  ResultPending,
   type SessionError,
   ToolNotFound
 } from "./SessionError.ts"
 
-/** Says why a tool can't be invoked in a state: its agent doesn't have it there, or calls are open. */
+/** Returns why a tool can't be invoked in a state: the agent doesn't have the tool there, or calls are open. */
 const findRefusal = ({ definition, state }: Loop.Loop, tool: Tool.Any): SessionError | undefined => {
   const invokable = [...definition.tools.values()].filter((entry) =>
     entry._tag === "Handled" && isOffered(entry, state, definition.modes, false)
@@ -46,7 +47,7 @@ const findRefusal = ({ definition, state }: Loop.Loop, tool: Tool.Any): SessionE
     : because(new CallsOpen({ tool: tool.name, callIds: open.map((call) => call.id) }))
 }
 
-/** Gives parameters as the JSON that a model would have written. */
+/** Returns parameters as the JSON that a model would have written. */
 const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Json, SessionError, unknown> =>
   Tool.isDynamic(tool) && tool.jsonSchema !== undefined
     ? Effect.sync(() => JsonValue.fromUnknown(params))
@@ -55,7 +56,7 @@ const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Json, Ses
       onFailure: (error) => Effect.fail(because(new ParametersRejected({ tool: tool.name, issue: error.message })))
     })
 
-/** Gives what a handler gave, or says that the call was settled without it. */
+/** Returns what a handler returned, or fails if the call was settled without it. */
 const resultOf = (
   state: AgentState,
   tool: Tool.Any,
@@ -65,6 +66,7 @@ const resultOf = (
   if (own !== undefined) return own
   const turn = lastAssistant(state.conversation)
   const call = turn === undefined ? undefined : callsOf(turn).find((call) => call.id === callId)
+  if (call?.state._tag === "AwaitingResult") return Effect.fail(because(new ResultPending({ tool: tool.name, callId })))
   const settled = call?.state._tag === "Settled" ? call.state : undefined
   const result = settled?.result ?? "it wasn't settled"
   return Effect.fail(because(
@@ -85,7 +87,7 @@ const named = (name: string, params: Schema.Json): Call => ({
   state: { _tag: "Pending" }
 })
 
-/** Runs a tool as if the model of a loop had called it, and gives what its handler gave. */
+/** Runs a tool as if the model of a loop had called it, and returns what its handler returned. */
 export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown, unknown> =>
   waiting(loop, () => {
     const refusal = findRefusal(loop, tool)
@@ -96,7 +98,7 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
       Loop.emitStep(loop, "StepStarted", loop.step)
       const invoked = (params: Schema.Json) =>
         ({ _tag: "ToolInvoked", callId: call.id, name: tool.name, params }) as const
-      // What guardrails don't let pass isn't in the state, as with a call of the model.
+      // Content that guardrails block isn't in the state, as with a call of the model.
       return Effect.flatMap(ScreenCalls.look(loop, call, Loop.foresee(loop, invoked(json))), (seen) => {
         const refused = ScreenCalls.refusedBecause(seen)
         Loop.emit(loop, { ...invoked(seen.params), ...(refused === undefined ? undefined : { refused }) })

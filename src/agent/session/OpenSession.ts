@@ -1,5 +1,5 @@
 /**
- * What a session is made of, and how its operations run: alone, with the session's services, and followed by its state.
+ * What a session consists of, and how its operations run: one at a time, with the session's services, and with its state kept up to date.
  *
  * @since 0.1.0
  */
@@ -36,16 +36,16 @@ export interface OpenSession {
   readonly log: Log
 }
 
-/** Makes an operation of what `play` does. The session's state follows its events. */
+/** Makes an operation from a task, and keeps the session's state up to date with its events. */
 export const operation = <A, E>(
   session: OpenSession,
   name: string,
-  play: (receiver: SessionReceiver) => Effect.Effect<A, E, unknown>,
+  makeTask: (receiver: SessionReceiver) => Effect.Effect<A, E, unknown>,
   reader?: EventQueue.EventQueue
 ): OperationQueue.Operation<A, E | SessionError> => {
   const { services, store } = session
   const receiver = new SessionReceiver(session, reader)
-  const task = play(receiver)
+  const task = makeTask(receiver)
   return {
     name,
     task: store === undefined ? task : Effect.andThen(store.check, task),
@@ -55,7 +55,7 @@ export const operation = <A, E>(
   }
 }
 
-/** Does something with the conversation outside of any run, and saves the state if that has changed. */
+/** Changes the conversation outside of any run, and saves the state if that has changed. */
 const withoutRun =
   <A>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>) =>
   (receiver: SessionReceiver): Effect.Effect<A, unknown, unknown> =>
@@ -63,16 +63,16 @@ const withoutRun =
       const { live, ref, store } = session
       const before = ref.value
       receiver.stopOnFailure(fiber)
-      const played = outsideRun(fiber, session.roster, before, receiver, live, f)
-      return store === undefined ? played : Effect.uninterruptibleMask((restore) =>
+      const changing = outsideRun(fiber, session.roster, before, receiver, live, f)
+      return store === undefined ? changing : Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(
-          Effect.exit(restore(played)),
+          Effect.exit(restore(changing)),
           (exit) => ref.value === before ? exit : Effect.andThen(save(session, ref.value), exit)
         )
       )
     })
 
-/** Does something alone with the conversation, outside of any run. */
+/** Runs an operation on the conversation, alone and outside of any run. */
 export const runAlone = <A>(
   session: OpenSession,
   name: string,
@@ -80,7 +80,7 @@ export const runAlone = <A>(
 ): Effect.Effect<A, unknown> =>
   OperationQueue.run(session.queue, () => operation(session, name, withoutRun(session, f)))
 
-/** Looks at the conversation as it is, beside whatever is done with it. */
+/** Reads the conversation as it is, while other operations may run. */
 export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const looking = Effect.withFiber((fiber) => {
     const { live, ref, roster } = session
@@ -90,18 +90,18 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
   return SessionServices.provide(looking, session.services)
 }
 
-/** Does something with the conversation after the queue is closed. The caller saves the state. */
+/** Changes the conversation after the queue is closed. The caller saves the state. */
 export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
-  const playing = Effect.withFiber((fiber) => {
+  const changing = Effect.withFiber((fiber) => {
     const receiver = new SessionReceiver({ ...session, store: undefined }, undefined)
     return outsideRun(fiber, session.roster, session.ref.value, receiver, session.live, f)
   })
-  return SessionServices.provide(playing, session.services)
+  return SessionServices.provide(changing, session.services)
 }
 
 /**
- * Does something within the operation under way if a mode's set-up or clean-up asks for it and no step is under way. Otherwise it is
- * an operation of its own, `alone`.
+ * If a mode's set-up or clean-up requests it and no step is under way, runs within the operation under way. Otherwise it is an operation of
+ * its own, `alone`.
  */
 export const nestedOrAlone = <A, B>(
   session: OpenSession,

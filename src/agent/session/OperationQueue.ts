@@ -35,8 +35,8 @@ interface Ticket {
 }
 
 /**
- * Something that is done alone, with the caller's services, or with those that `services` makes of them. `failure` says why it was
- * stopped if it stopped itself.
+ * An operation that runs alone, with the caller's services, or with those that `services` makes of them. `failure` is the reason if the
+ * operation stopped itself.
  */
 export interface Operation<A, E> {
   readonly name: string
@@ -148,7 +148,7 @@ export const exitOf = <A, E>(
     : exit
 }
 
-/** Does something alone, once all that came before is done. */
+/** Runs an operation once all earlier ones are done. */
 export const run = <A, E>(
   queue: OperationQueue,
   make: () => Operation<A, E>

@@ -1,17 +1,20 @@
 /**
- * When a session saves its state, beside the end of each operation.
+ * When a session saves its state, besides the end of each operation.
  *
- * - A decision on a call that awaits approval is saved before it counts: what can't be saved doesn't happen.
- * - The start of a run, calls that a model asks for, a call's result, the end of a step and the end of a run are saved before the run
- *   goes on. So no handler runs for a call that isn't kept, and none runs again once its result is told.
+ * - A decision on a call that awaits approval, and a result that came later, are saved before they count: one that can't be saved has no
+ *   effect.
+ * - The start of a run, the calls of an answer, a call's result, the end of a handler whose result comes later, the end of a step and the
+ *   end of a run are saved before the run continues. So no handler runs for a call that isn't stored, and none runs again once its result
+ *   event was emitted, or is awaited.
  *
  * @since 0.1.0
  */
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { isRunEnd } from "../../domain/AgentEvent.ts"
 
-/** Checks whether an event is saved before the session's state has it. */
-export const isSavedFirst = ({ _tag }: AgentEvent): boolean => _tag === "CallApproved" || _tag === "CallDenied"
+/** Checks whether an event is saved before it changes the session's state. */
+export const isSavedFirst = ({ _tag }: AgentEvent): boolean =>
+  _tag === "CallApproved" || _tag === "CallDenied" || _tag === "ResultGiven"
 
 /** Checks whether the state after an event is saved before the run goes on. */
 export const isSavePoint = (event: AgentEvent): boolean => {
@@ -21,6 +24,7 @@ export const isSavePoint = (event: AgentEvent): boolean => {
     case "ModelResponded":
       return event.parts.some((part) => part._tag === "Call")
     case "StepCompleted":
+    case "ResultAwaited":
     case "ToolCallSettled":
       return true
     default:

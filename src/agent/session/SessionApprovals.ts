@@ -1,21 +1,22 @@
 /**
- * Answers to calls that await approval. Nothing runs until the session is resumed.
+ * Answers to calls that await approval, and results that come later. Nothing runs until the session is resumed.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { approval, denial, type NotAwaitingApproval } from "../../domain/Approval.ts"
+import { failureOf, type Given, giving, type NotAwaitingResult, successOf } from "../../domain/DeferredResult.ts"
 import { frozen } from "../../domain/JsonValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { readParams } from "../definition/CallTool.ts"
+import { readParams, readResult, toolOf } from "../definition/CallTool.ts"
 import { emitAnswer, type Loop } from "../journal/Loop.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
-import { because, ParametersRejected, type SessionError } from "./SessionError.ts"
+import { because, ParametersRejected, ResultRejected, type SessionError } from "./SessionError.ts"
 
 type Answered = Effect.Effect<AgentState, NotAwaitingApproval | SessionError>
 
-/** Answers a call that awaits approval: what happened is an event like any other. */
+/** Answers a call that waits. The answer is an event like any other. */
 const answer = <E>(
   session: OpenSession,
   name: string,
@@ -28,7 +29,7 @@ const answer = <E>(
       return Effect.map(loop.journal.flush, () => session.ref.value)
     })) as Effect.Effect<AgentState, E | SessionError>
 
-/** Approves a call, with parameters that its tool can read if others are given. */
+/** Approves a call. If other parameters are given, the tool must be able to read them. */
 const approved = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
   Effect.gen(function*() {
     const answered = yield* Effect.fromResult(
@@ -42,10 +43,34 @@ const approved = (callId: string, params: Schema.Json | undefined) => ({ roster,
     return answered
   })
 
-/** Approves a call, with other parameters if some are given. */
+/** Approves a call, with other parameters if they are given. */
 export const approve = (session: OpenSession, callId: string, params: Schema.Json | undefined): Answered =>
   answer(session, "approve", approved(callId, params)) as Answered
 
 /** Denies a call. The model reads the reason. */
 export const deny = (session: OpenSession, callId: string, reason: string): Answered =>
   answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason)))
+
+/** Returns a call its result. A success is read by the tool at once, so that the giver learns what is wrong with it. */
+const given = (callId: string, given: Given) => ({ roster, state }: Loop) =>
+  Effect.gen(function*() {
+    const answered = yield* Effect.fromResult(giving(state, callId, given))
+    if (answered === undefined || given.outcome === "Failed") return answered
+    const { name } = answered
+    const entry = toolOf(roster, state, answered)
+    const read = entry?._tag === "Handled"
+      ? readResult(entry, given.result)
+      : Effect.fail(`The agent has no tool "${name}".`)
+    yield* Effect.mapError(read, (issue) => because(new ResultRejected({ callId, tool: name, issue })))
+    return answered
+  })
+
+type GivenTo = Effect.Effect<AgentState, NotAwaitingResult | SessionError>
+
+/** Returns a call the result that it awaits. */
+export const giveResult = (session: OpenSession, callId: string, result: Schema.Json): GivenTo =>
+  answer(session, "giveResult", given(callId, successOf(result))) as GivenTo
+
+/** Says that a call failed which awaits its result. The model reads the reason. */
+export const giveFailure = (session: OpenSession, callId: string, reason: string): GivenTo =>
+  answer(session, "giveFailure", given(callId, failureOf(reason))) as GivenTo

@@ -113,6 +113,29 @@ export class ParametersRejected extends ErrorClass<ParametersRejected>("troupe/a
 }, ({ issue, tool }) => `The parameters of tool "${tool}" don't fit their schema: ${issue}`) {}
 
 /**
+ * The result of a call doesn't fit the success schema of its tool. Nothing was recorded: the call still awaits its result.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ResultRejected extends ErrorClass<ResultRejected>("troupe/agent/Session")("ResultRejected", {
+  callId: Schema.String,
+  tool: Schema.String,
+  issue: Schema.String
+}, ({ callId, issue, tool }) => `The result of call "${callId}" doesn't fit the schema of tool "${tool}": ${issue}`) {}
+
+/**
+ * A tool was invoked whose handler ended without a result, which comes later. The call awaits it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ResultPending extends ErrorClass<ResultPending>("troupe/agent/Session")("ResultPending", {
+  callId: Schema.String,
+  tool: Schema.String
+}, ({ callId, tool }) => `Call "${callId}" of tool "${tool}" awaits its result: give it by \`giveResult\``) {}
+
+/**
  * An invoked tool returned neither a result nor a failure of its own: it took too long, or its result didn't fit its schema.
  * The call is settled, and the model reads the same text.
  *
@@ -141,6 +164,8 @@ export const Reason = Schema.Union([
   ToolNotFound,
   CallsOpen,
   ParametersRejected,
+  ResultRejected,
+  ResultPending,
   CallUnanswered
 ])
 

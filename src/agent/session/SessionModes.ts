@@ -28,7 +28,7 @@ import { look, nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./Ope
 import { isSessionError } from "./SessionError.ts"
 import { save } from "./SessionReceiver.ts"
 
-/** Does something and returns the state after it: alone, or within a set-up or clean-up that asks for it. */
+/** Runs an operation and returns the state after it: alone, or within a set-up or clean-up that requests it. */
 const give = (
   session: OpenSession,
   name: string,
@@ -38,7 +38,7 @@ const give = (
   return nestedOrAlone(session, done, runAlone(session, name, done))
 }
 
-/** Enters a mode by its name, on top of the others. It stays entered until somebody leaves it. */
+/** Enters a mode by its name, on top of the others. It stays entered until it is left. */
 export const enter = (
   session: OpenSession,
   name: string,
@@ -79,7 +79,7 @@ export const configure = (session: OpenSession, settings: Settings): Effect.Effe
       RunHost.adjust(loop, "configure", { _tag: "SettingsChanged", settings: merge(loop.state.settings, settings) })
   )
 
-/** Sets up again what is entered, before anything else is done. What fails is tried again when the agent is asked. */
+/** Sets up the entered modes again, before anything else is done. A set-up that fails is tried again when the agent is asked. */
 export const resume = (session: OpenSession): Effect.Effect<void> =>
   session.ref.value.modes.length === 0
     ? Effect.void
@@ -95,7 +95,7 @@ const countStaying = ({ live, ref, store }: OpenSession): number => {
   return store === undefined ? 0 : foreign < 0 ? live.open.length : foreign
 }
 
-/** Leaves all modes when the session ends. One that is stored keeps them, for the next session of its id. */
+/** Leaves all modes when the session ends. A stored session keeps them for the next session of its id. */
 export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { live, ref } = session
@@ -125,7 +125,7 @@ const asCallError = (agent: string) => (error: unknown): CallError =>
     ? asModeError("Mode.call")(error)
     : new OwnError({ agent, error })
 
-/** What a session can do for the modes in it; `call` is how it talks to its agent. */
+/** What modes can do with a session; `call` talks to its agent. */
 export const operations = (
   session: OpenSession,
   call: (input: Input) => Effect.Effect<AgentState, unknown>

@@ -8,7 +8,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { emit } from "../journal/Loop.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 
-/** Pins a turn, or takes its pin off. What is so already, or isn't there, is no event. */
+/** Pins a turn, or unpins it. If nothing would change, or there is no such turn, no event is emitted. */
 export const pin = (session: OpenSession, turn: number, isPinned: boolean): Effect.Effect<AgentState, unknown> =>
   runAlone(session, isPinned ? "pin" : "unpin", (loop) => {
     const found = loop.state.conversation.turns[turn]

@@ -28,8 +28,8 @@ const isPiece = ({ _tag }: AgentEvent): boolean =>
   _tag === "TextDelta" || _tag === "ReasoningDelta" || _tag === "ToolParamsDelta"
 
 /**
- * What a session knows of earlier events: the id of the last run, their number if it has seen
- * all of them, and those that the store doesn't have yet. `session` is the id that it is stored under, or else that of its first run.
+ * What a session knows of earlier events: the id of the last run, the number of events if it has seen all of them, and the events that the
+ * store doesn't have yet. `session` is the id that it is stored under, or else the id of its first run.
  */
 export interface Log {
   session: string | undefined
@@ -58,7 +58,7 @@ export const save = (
     return Effect.map(store.save(state, events), () => void unsaved.splice(0, length))
   })
 
-/** The receiver of one operation. Its reader, if it has one, has room for any number of events. */
+/** The receiver of one operation. If it has a reader, the reader's queue is unbounded. */
 export class SessionReceiver implements Receiver {
   readonly isStreaming: boolean
   readonly log: Log
@@ -74,7 +74,7 @@ export class SessionReceiver implements Receiver {
     this.#reader = reader
   }
 
-  /** Names the fiber that is interrupted if a save fails. */
+  /** Sets the fiber that is interrupted if a save fails. */
   stopOnFailure(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.#fiber = fiber
   }
@@ -129,7 +129,7 @@ export class SessionReceiver implements Receiver {
     publish(ref, state)
   }
 
-  /** Saves a state. An event that is saved first isn't among those that have been taken in. */
+  /** Saves a state. An event that must be saved first hasn't changed the session's state yet. */
   #save(state: AgentState, first?: AgentEvent): Effect.Effect<void> {
     return this.failure !== undefined
       ? Effect.void

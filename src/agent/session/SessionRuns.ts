@@ -1,5 +1,5 @@
 /**
- * The runs of a session: to say something, to continue, and to stream either.
+ * The runs of a session: an input, a continuation, and both as a stream.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ const running =
       return Effect.map(Run.run(session.roster, from, receiver, "Fail", session.live), () => session.ref.value)
     })
 
-/** Says something, and streams the events of the run. */
+/** Sends an input, and streams the events of the run. */
 export const stream = (
   session: OpenSession,
   input: Input | undefined,
@@ -53,7 +53,7 @@ export const stream = (
 const run = (session: OpenSession, name: string, input: Input | undefined, options?: CallOptions) =>
   OperationQueue.run(session.queue, () => operation(session, name, running(session, input, options)))
 
-/** Says something, within the operation under way if a mode's set-up or clean-up asks for it. */
+/** Sends an input, within the operation under way if a mode's set-up or clean-up requests it. */
 export const call = (session: OpenSession, input: Input, options?: CallOptions): Effect.Effect<AgentState, unknown> =>
   nestedOrAlone(session, (loop) => loop.runner.talk(loop, partsOf(input)), run(session, "call", input, options))
 

@@ -1,5 +1,6 @@
 /**
- * The services of a session's operations: those that the session was made with, and beside them the caller's own (`CallerServices`).
+ * The services of a session's operations: those that the session was made with, and the caller's own for what is the caller's
+ * (`CallerServices`).
  *
  * @since 0.1.0
  */
@@ -7,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { withoutCallerServices } from "../perform/CallerServices.ts"
 
-/** Gives the services that an operation runs with, from those of its caller. */
+/** Merges the services of the caller of an operation with those of the session. */
 export type MergeServices = (caller: Context.Context<never>) => Context.Context<unknown>
 
 /** Keeps the services of this place for later. */
@@ -26,6 +27,6 @@ export const capture: Effect.Effect<MergeServices> = Effect.contextWith((here: C
   })
 })
 
-/** Lets something run with the services of a session. */
+/** Runs an effect with the services of a session. */
 export const provide = <A, E>(self: Effect.Effect<A, E, unknown>, services: MergeServices): Effect.Effect<A, E> =>
   Effect.updateContext(self, services)

@@ -54,7 +54,7 @@ const make = Effect.fnUntraced(function*(name: string) {
   return { ...values, modify } satisfies KeyValueStore.KeyValueStore
 })
 
-/** Keeps values in a table, which is made if it isn't there. */
+/** Keeps values in a table, which is created if it doesn't exist. */
 export const layer = (
   options: KeyValueStore.LayerSqlOptions = {}
 ): Layer.Layer<KeyValueStore.KeyValueStore, never, SqlClient.SqlClient> =>

@@ -36,9 +36,9 @@ export interface Store<out E = never, out R = never> {
 }
 
 /**
- * What is stored of a session that is open: the state that was there, whether it is still the same, and how to save the next one.
+ * What is stored of an open session: the state that was there, whether that has changed since, and how to save the next one.
  *
- * `save` may be given the events that lead from the state that was saved or restored last to this one, so that it can write those alone.
+ * `save` may be given the events that lead from the last saved or restored state to this one, so that it writes only those.
  */
 export interface OpenDocument {
   readonly restored: AgentState | undefined
@@ -46,12 +46,13 @@ export interface OpenDocument {
   readonly save: (state: AgentState, events?: ReadonlyArray<AgentEvent>) => Effect.Effect<void, SessionError>
 
   /**
-   * When an event is kept that changes no state: `AtOnce`, before the run goes on, or with the `Next` save. Without this none is kept.
+   * When to store an event that changes no state: `AtOnce` before the run continues, or with the `Next` save. By default such events aren't
+   * stored.
    */
   readonly keeps?: (event: AgentEvent) => "AtOnce" | "Next" | undefined
 }
 
-/** One lock for each id of a store, for as long as a session on it is open. */
+/** One lock for each id of a store. It exists while a session on that id is open. */
 const locks = new WeakMap<KeyValueStore.KeyValueStore, Map<string, Lock>>()
 
 interface Lock {
@@ -78,7 +79,7 @@ const lockOf = (
     ({ permit }) => permit
   )
 
-/** The module of stores imports those of databases, so it is loaded by the first store and not by every import of this one. */
+/** The module of stores imports those of databases, so the first store loads it, and not every import of this module. */
 const environment = Effect.flatMap(
   Effect.promise(() => import("effect/persistence/KeyValueStore")),
   ({ KeyValueStore }) => KeyValueStore
@@ -138,7 +139,7 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
     const store = yield* environment
     const found = yield* Effect.result(StoredLog.read(store, id))
     const logs = found._tag === "Success" ? found.success?.logs ?? [] : []
-    // The head goes first: nobody reads what is behind it then.
+    // The head is removed first: after that, nobody reads the rest.
     const keys = logs.flatMap((log) => StoredLog.keysOf(id, log))
     yield* Effect.andThen(store.remove(id), Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }))
       .pipe(
@@ -147,8 +148,8 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
   })
 
 /**
- * Provides a `KeyValueStore` in a folder, which is made if it isn't there. A value is written whole or not at all, whenever the process
- * ends; somebody who reads it meanwhile finds the old one.
+ * Provides a `KeyValueStore` in a folder, which is created if it doesn't exist. A value is written whole or not at all, even if the process
+ * dies; a reader meanwhile finds the old value.
  *
  * @category layers
  * @since 0.1.0
@@ -162,7 +163,7 @@ export const layerStoreFileSystem = (
  * Provides a `KeyValueStore` in an SQL table, `effect_key_value_store` by default, that sessions of several processes can share: of two
  * that save at the same time, one gets `StoreConflict`.
  *
- * It is the table of `KeyValueStore.layerSql`, and what is in that is read.
+ * The table is the one of `KeyValueStore.layerSql`, so its existing values can be read.
  *
  * @category layers
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * What an open session writes to its store: an entry for each save, and now and then a log that begins with the whole state.
+ * How an open session writes to its store: an entry for each save, and now and then a new log that begins with the whole state.
  *
- * A new log begins when the entries of the one before have four times as many characters as its base. So a session of any length writes no
- * more than some times what its events have, however large its state is.
+ * A new log begins when the entries of the log have four times as many characters as its base. So what a session writes is at most a
+ * constant factor more than its events, however large its state is.
  *
  * @since 0.1.0
  */
@@ -35,7 +35,7 @@ const randomName = Effect.map(
   (numbers) => numbers.map((number) => Math.abs(number).toString(36)).join("")
 )
 
-/** Makes what writes a session, from what is stored of it. */
+/** Makes the writer of a session, from what is stored of it. */
 export const makeWriter = Effect.fnUntraced(function*(
   store: KeyValueStore.KeyValueStore,
   id: string,
@@ -43,13 +43,13 @@ export const makeWriter = Effect.fnUntraced(function*(
 ) {
   const writer = yield* randomName
   let revision = stored?.revision ?? 0
-  /** The head that this session knows, unless a log of `known` says which it is. */
+  /** The head that this session knows, if it isn't found by the names in `known`. */
   const first = stored?.head
-  /** The last head that was found to name a log of `known`. */
+  /** The last head that was found to name a log in `known`. */
   let seen: string | undefined
   const known = new Set(stored?.logs.map(({ name }) => name))
   const last = stored?.logs.at(-1)
-  /** Logs that were ended, and that the head may still name. */
+  /** Ended logs that the head may still name. */
   const stale: Array<StoredLog.Extent> = stored?.logs.slice(0, -1) ?? []
   let log: OpenLog | undefined = last === undefined ? undefined : { ...last, recent: [...last.recent] }
 
@@ -58,7 +58,7 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
-  /** Checks that the head is one of this session. One that was found so once isn't parsed again. */
+  /** Checks that this session wrote the head. A head that was found to be its own isn't parsed again. */
   const checkHead = Effect.gen(function*() {
     const text = yield* StoredLog.get(store, id, id)
     if (log === undefined ? text === first : text !== undefined && text === seen) return
@@ -78,14 +78,14 @@ export const makeWriter = Effect.fnUntraced(function*(
     if ((yield* StoredLog.get(store, id, others)) !== undefined) return yield* conflict(revision + 1)
   })
 
-  /** Inserts a value that another session may insert too. */
+  /** Inserts a value that another session may insert at the same time. */
   const insert = (key: string, text: string) =>
     Effect.flatMap(
       writing(IfAbsent.insert(store, key, text)),
       (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
     )
 
-  /** Names a log in the head, and removes those before it. What fails is done when the next log begins. */
+  /** Names a log in the head, and removes the logs before it. If something fails, it is done when the next log begins. */
   const moveHead = (to: OpenLog) =>
     Effect.gen(function*() {
       const head = StoredLog.headOf(to.name, to.base, writer)
@@ -95,7 +95,7 @@ export const makeWriter = Effect.fnUntraced(function*(
       yield* Effect.forEach(keys, (key) => store.remove(key), { discard: true, concurrency: 16 })
     }).pipe(Effect.ignore)
 
-  /** Begins a log with the whole state. The log before is ended first, so that nobody appends to it any more. */
+  /** Begins a log with the whole state. The previous log is ended first, so that nobody appends to it any more. */
   const begin = Effect.fnUntraced(function*(state: AgentState) {
     const before = log
     const name = before?.next ?? (yield* randomName)
@@ -138,7 +138,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     const text = JSON.stringify(entry)
     const key = StoredLog.entryKey(id, to.name, revision + 1)
     yield* insert(key, text)
-    // A log that the head has left has no entries any more that could have been in the way.
+    // If the head has left a log, that log has no entries that could be in the way.
     yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
     revision++
     to.recent.push(entry.events)
@@ -159,7 +159,7 @@ export const makeWriter = Effect.fnUntraced(function*(
       return yield* begin(state)
     }
     yield* append(to, events)
-    // What is appended is saved, so a new log that can't be begun now is begun by another save.
+    // What was appended is saved. If a new log can't be begun now, a later save begins it.
     if (to.size > Math.max(minLogSize, 4 * to.baseSize)) yield* Effect.ignore(begin(state))
   })
 

@@ -70,9 +70,9 @@ export const entryKey = (id: string, log: string, revision: number): string => `
 export const chunkKey = (id: string, log: string, at: number): string => `${baseKey(id, log)}#${at}c`
 
 /**
- * Checks whether a value that a session writes under a key shows another state to readers: entries with events and the base of a log do.
- * The head, chunks and an entry that names the next log don't. A store that keeps something beside the state moves that along with these
- * alone.
+ * Checks whether a value that a session writes under a key gives readers another state: entries with events and the base of a log do. The
+ * head, chunks and an entry that names the next log don't. A store that keeps something beside the state must update it with exactly these
+ * values.
  *
  * @category guards
  * @since 0.1.0
@@ -80,7 +80,7 @@ export const chunkKey = (id: string, log: string, at: number): string => `${base
 export const showsState = (id: string, key: string, value: string): boolean =>
   key !== id && !/#\d+c$/.test(key) && !/^\{"writer":"[^"]*","next":/.test(value)
 
-/** A log, the revision that it begins with, the last one in it, and the log that follows if it was ended. */
+/** A log: its first revision, its last one, and the next log if it was ended. */
 export interface Extent {
   readonly name: string
   readonly base: number
@@ -106,7 +106,7 @@ export interface Stored {
   readonly state: AgentState
 }
 
-/** Names the failure of a store. */
+/** Makes the error of a failed store operation. */
 export const unavailable =
   (id: string, operation: StoreUnavailable["operation"]) => (error: KeyValueStore.KeyValueStoreError): SessionError =>
     because(new StoreUnavailable({ id, operation, issue: error.message, error }))
@@ -117,7 +117,7 @@ const unreadable = (id: string) => (issue: string | { readonly message: string }
 const readable = <A>(id: string, read: Result.Result<A, string | { readonly message: string }>) =>
   Effect.fromResult(Result.mapError(read, unreadable(id)))
 
-/** Reads what is under a key. */
+/** Reads the value of a key. */
 export const get = (store: KeyValueStore.KeyValueStore, id: string, key: string) =>
   Effect.mapError(store.get(key), unavailable(id, "read"))
 
@@ -125,7 +125,7 @@ export const get = (store: KeyValueStore.KeyValueStore, id: string, key: string)
 export const parseHead = (id: string, text: string): Effect.Effect<Head, SessionError> =>
   readable(id, decoders().head(text))
 
-/** Reads values of keys that are numbered, some at a time, until one isn't there. */
+/** Reads the values of numbered keys, several at a time, until one is missing. */
 const getAll = Effect.fnUntraced(function*(
   store: KeyValueStore.KeyValueStore,
   id: string,
@@ -144,7 +144,7 @@ const getAll = Effect.fnUntraced(function*(
   }
 })
 
-/** Reads the log of a name, and the state that it leads to, unless its base isn't there. */
+/** Reads the log of a name, and the state that it leads to. Returns `undefined` if its base is missing. */
 const readLog = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, name: string) {
   const text = yield* get(store, id, baseKey(id, name))
   if (text === undefined) return undefined
@@ -181,7 +181,7 @@ const readLog = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
   return { log, state }
 })
 
-/** Reads logs from one on: the next of each is followed if its base is there. */
+/** Reads logs, beginning with one: the next log is read if its base exists. */
 const readLogs = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, first: string) {
   const logs: Array<Log> = []
   let state: AgentState | undefined
@@ -205,7 +205,10 @@ const attempt = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
   return { head: text, revision: read.logs.at(-1)!.revision, ...read } satisfies Stored
 })
 
-/** Reads what is stored of a session. If its head was changed meanwhile, what was read may be of a log that is removed, so it is read again. */
+/**
+ * Reads what is stored of a session. If the head changed meanwhile, the logs that were read may have been removed, so everything is read
+ * again.
+ */
 export const read = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string) {
   for (;;) {
     const head = yield* get(store, id, id)

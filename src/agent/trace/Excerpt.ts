@@ -1,5 +1,5 @@
 /**
- * What a log shows of a text that others wrote: no more than it has room for, and nothing that steers a terminal.
+ * How a log shows a text that users, models or tools wrote: no longer than there is room for, and without control codes for terminals.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import { pattern } from "../../domain/Lazy.ts"
 
 const unseen = pattern("[^\\P{Cc}\\n\\t]|\\p{Cs}", "gu")
 
-/** Replaces what can't be seen: controls but tabs and newlines by their pictures, halves of characters by `U+FFFD`. */
+/** Replaces invisible characters: controls except tabs and newlines by their pictures, halves of surrogate pairs by `U+FFFD`. */
 const visible = (text: string): string =>
   text.replace(/\r\n?/g, "\n").replace(unseen(), (char) => {
     const code = char.charCodeAt(0)
@@ -16,9 +16,9 @@ const visible = (text: string): string =>
   })
 
 /**
- * Gives at most `maxLength` characters of a text, with what `rest` says of the number left out behind them.
+ * Returns at most `maxLength` characters of a text, followed by what `rest` returns for the number of characters left out.
  *
- * A character outside of the basic plane isn't cut in two.
+ * A surrogate pair isn't cut in two.
  *
  * @category conversions
  * @since 0.1.0
@@ -31,7 +31,7 @@ export const ofText = (text: string, maxLength: number, rest: (characters: numbe
 }
 
 /**
- * Gives JSON as text, to be shown on one line or on several.
+ * Returns JSON as text, on one line or on several.
  *
  * @category conversions
  * @since 0.1.0

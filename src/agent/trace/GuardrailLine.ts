@@ -1,5 +1,5 @@
 /**
- * What guardrails said, in a line each.
+ * Verdicts of guardrails, in a line each.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ const verdicts: { readonly [Each in GuardrailSettled["verdict"]]: string } = {
   Interrupted: "was interrupted over"
 }
 
-/** Says in a line what a guardrail said; `mark` sets names off. */
+/** Describes a guardrail's verdict in a line; `mark` sets names off. */
 export const guardrailLine = (
   { callId, guardrail, stage, verdict }: GuardrailSettled,
   mark: (text: string) => string

@@ -2,11 +2,11 @@
  * Runs as a Markdown log that can be written event by event.
  *
  * 1. The log of a list of events is the concatenation of their fragments: a fragment depends on its event alone.
- * 2. Each fragment is whole: it ends with an empty line and every fence that it opens is closed.
- * 3. What users, models and tools wrote stands in fences or code spans that are longer than any in it, so that no content
- *    becomes markup and all of it can be read as it was.
- * 4. Each fragment names its agent by the path from the outermost one, so that the fragments of agents that run at the
- *    same time can stand in any order.
+ * 2. Each fragment is whole: it ends with an empty line, and every fence that it opens is closed.
+ * 3. Content from users, models and tools is in fences or code spans longer than any in it. So none of it becomes markup, and all of it can
+ *    be read as it was.
+ * 4. Each fragment names its agent by the path from the outermost one, so fragments of agents that run at the same time can be in any
+ *    order.
  *
  * @since 0.1.0
  */
@@ -15,6 +15,7 @@ import type { AgentEvent, RunStarted, ToolCallSettled, Window } from "../../doma
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
+import { pendingResults } from "../../domain/DeferredResult.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -27,8 +28,8 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a Markdown log shows.
  *
- * `maxLength` is the number of characters of each text, of each call's parameters and of each result; 10,000 where it
- * isn't given. What stands in a line of the log's own, such as a name, has 200.
+ * `maxLength` is the number of characters of each text, of each call's parameters and of each result; 10,000 by default. A name within a
+ * line has at most 200.
  *
  * @category models
  * @since 0.1.0
@@ -86,10 +87,10 @@ type File = Pick<Part.File, "data" | "mediaType"> & { readonly fileName?: string
 const file = ({ data, fileName, mediaType }: File): string =>
   paragraph(`File${fileName === undefined ? "" : ` ${code(fileName)}`}: ${code(mediaType)}, ${size(data)}`)
 
-/** What came of a call. */
+/** How a call ended. */
 type Result = Pick<ToolCallSettled, "modelOutput" | "outcome" | "result">
 
-/** What writes the contents of events, at most `maxLength` characters of each. */
+/** Makes the functions that write the contents of events, at most `maxLength` characters of each. */
 const writer = (maxLength: number) => {
   const excerpt = (text: string): string => Excerpt.ofText(text, maxLength, (n) => `… (${n} more characters)`)
   const text = (content: string): string => fence("text", excerpt(content))
@@ -143,15 +144,22 @@ const stopped = (state: AgentState): string => {
     case "HandoffRequested":
       return `Stopped before ${code(state.status.request.target)} took over`
     case "WaitingForTools":
-      return pendingApprovals(state).length > 0 ? "Awaiting approvals" : "Stopped with open calls"
+      return pendingApprovals(state).length > 0
+        ? "Awaiting approvals"
+        : pendingResults(state).length > 0
+        ? "Awaiting results"
+        : "Stopped with open calls"
   }
 }
 
-/** The calls that keep a run from its end, and what the run has used. */
+/** Describes the calls that keep a run from its end, and the usage of the run. */
 const remains = (state: AgentState): string => {
-  const pending = pendingApprovals(state)
+  const pending = [
+    ...pendingApprovals(state).map((call) => `- ${trail(call.path)} needs approval for ${called(call)}`),
+    ...pendingResults(state).map((call) => `- ${trail(call.path)} awaits the result of ${called(call)}`)
+  ]
   const open = pending.length > 0
-    ? pending.map((call) => `- ${trail(call.path)} needs approval for ${called(call)}`)
+    ? pending
     : openCalls(state.conversation).map((call) => `- ${called({ callId: call.id, name: call.name })} is open`)
   const { elapsed, steps, usage } = state.run
   return (open.length === 0 ? "" : paragraph(open.join("\n"))) +
@@ -161,7 +169,7 @@ const remains = (state: AgentState): string => {
 }
 
 /**
- * Gives what one event adds to the Markdown log of its run; deltas, and guardrails that begin, add nothing.
+ * Returns what one event adds to the Markdown log of its run. Deltas, and starts of guardrails, add nothing.
  *
  * @category conversions
  * @since 0.1.0
@@ -213,6 +221,13 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
     }
     case "ToolCallProgressed":
       return paragraph(`${agent} heard from ${called(event)} at ${at}: ${jsonCode(event.result)}`)
+    case "ResultAwaited":
+      return paragraph(`${called(event)} ended without a result at ${at}, which comes later`)
+    case "ResultGiven":
+      return paragraph(
+        `${agent}: ${called(event)} was given its ${event.outcome === "Failed" ? "failure" : "result"} at ${at}:`
+      ) +
+        write.json(event.result)
     case "ToolCallSuspended":
       return paragraph(`${called(event)} stopped before its end at ${at} and stays open`)
     case "ToolCallSettled":
@@ -268,13 +283,13 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
 }
 
 /**
- * Gives events as a Markdown log: a section for each step, those of called agents below their callers'.
+ * Returns events as a Markdown log: a section for each step, with the steps of called agents below those of their callers.
  *
- * The events may be of several runs, of a run that isn't over, or read back from where they were stored.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store.
  *
  * **Gotchas**
  *
- * A log doesn't tell runs of one agent at the same time apart: give each its own.
+ * If an agent runs twice at the same time, one log mixes both runs: make a log for each.
  *
  * **Example** (Reading what happened)
  *

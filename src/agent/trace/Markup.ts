@@ -1,5 +1,5 @@
 /**
- * Markdown that shows what others wrote as it was: none of it becomes markup.
+ * Markdown that shows content as it was written: none of it becomes markup.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ const maxInline = 200
 const longestTicks = (text: string): number =>
   (text.match(/`+/g) ?? []).reduce((longest, ticks) => Math.max(longest, ticks.length), 0)
 
-/** A text as a code span, on one line whatever it holds. */
+/** A text as a code span, on one line even if it contains newlines. */
 export const code = (text: string): string => {
   const line = Excerpt.ofText(text, maxInline, () => "…").replace(/\s+/g, " ")
   if (line === "" || line === " ") return "` `"
@@ -22,7 +22,7 @@ export const code = (text: string): string => {
 /** A paragraph of its own. */
 export const paragraph = (line: string): string => `${line}\n\n`
 
-/** A text in a fence that is longer than any in it. */
+/** A text in a fence that is longer than any fence in the text. */
 export const fence = (language: string, content: string): string => {
   const ticks = "`".repeat(Math.max(3, longestTicks(content) + 1))
   return paragraph(`${ticks}${language}\n${content}\n${ticks}`)

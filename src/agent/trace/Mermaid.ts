@@ -1,11 +1,11 @@
 /**
- * Runs as a Mermaid sequence diagram: who asked whom for what, and what came back.
+ * Runs as a Mermaid sequence diagram: calls, requests and their results between users, agents, tools and the model.
  *
- * 1. The diagram parses, whatever names and content the events hold and wherever the list of events ends.
- * 2. A call of a tool is an arrow there and one back, `-->>` when it did what it should and `-x` when not. A call that
- *    never started is one arrow that doesn't arrive.
+ * 1. The diagram parses, for any names and content and even if the list of events is cut short.
+ * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one arrow that
+ *    doesn't arrive.
  * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
- * 4. All agents share one `Model`, since events don't say which one was asked. Deltas, progress and steps aren't drawn.
+ * 4. All agents share one `Model`, since events don't say which model was asked. Deltas, progress and steps aren't drawn.
  *
  * @since 0.1.0
  */
@@ -14,6 +14,7 @@ import type * as Schema from "effect/Schema"
 import type { AgentEvent, ModelCallStarted, RunCompleted, RunStarted } from "../../domain/AgentEvent.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText, textIn } from "../../domain/Conversation.ts"
+import { pendingResults } from "../../domain/DeferredResult.ts"
 import { pattern } from "../../domain/Lazy.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -24,7 +25,7 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a diagram shows.
  *
- * `maxLength` is the number of characters of each name and message; 80 where it isn't given.
+ * `maxLength` is the number of characters of each name and message; 80 by default.
  *
  * @category models
  * @since 0.1.0
@@ -34,14 +35,14 @@ export interface MermaidOptions {
 }
 
 /**
- * Characters that mean something to Mermaid, to the Markdown or HTML around it, or to its own escaping (`ﬂ` and `¶`). A
- * colon counts because Mermaid drops the end of an escape where a colon stands behind the word `style`.
+ * Characters that mean something to Mermaid, to the Markdown or HTML around it, or to its own escaping (`ﬂ` and `¶`). A colon is one of
+ * them, because Mermaid drops the end of an escape if a colon follows the word `style`.
  */
 const special = /[#;:%<>&$@`\\ﬂ¶]/g
 
 const blank = pattern("[\\s\\p{Cc}]+", "gu")
 
-/** A text that stands in a diagram for itself, on one line; the word `end` would end a block. */
+/** Escapes a text so that a diagram shows it as it is, on one line. The word `end` would end a block. */
 const escape = (text: string, maxLength: number): string => {
   const line = text.replace(blank(), " ").trim()
   const escaped = Excerpt.ofText(line, maxLength, () => "…")
@@ -63,15 +64,20 @@ type Drawing = "Delegated" | "Unstarted"
 const drawings = (events: ReadonlyArray<AgentEvent>): ReadonlyArray<Drawing | undefined> => {
   const found = events.map((): Drawing | undefined => undefined)
   const started = new Map<string, number>()
+  const later = new Set<string>()
   for (const [index, event] of events.entries()) {
     if (event._tag === "ToolCallStarted") started.set(callKey(event), index)
     if (event._tag === "RunStarted") {
       const start = started.get(callerKey(event))
       if (start !== undefined) found[start] = "Delegated"
     }
+    if (event._tag === "ResultAwaited") {
+      started.delete(callKey(event))
+      later.add(callKey(event))
+    }
     if (event._tag === "ToolCallSuspended" || event._tag === "ToolCallSettled") {
       const start = started.get(callKey(event))
-      found[index] = start === undefined ? "Unstarted" : found[start]
+      found[index] = start === undefined ? later.has(callKey(event)) ? undefined : "Unstarted" : found[start]
       started.delete(callKey(event))
     }
   }
@@ -92,6 +98,8 @@ const answered = (parts: ReadonlyArray<AssistantPart>): string => {
 const ended = ({ state }: RunCompleted): string => {
   const pending = pendingApprovals(state)
   if (pending.length > 0) return `awaits approval of ${pending.map((call) => call.name).join(", ")}`
+  const results = pendingResults(state)
+  if (results.length > 0) return `awaits the result of ${results.map((call) => call.name).join(", ")}`
   return state.status._tag === "Complete" ? lastAssistantText(state.conversation) ?? "" : state.status._tag
 }
 
@@ -100,7 +108,7 @@ const input = (event: Pick<RunStarted, "input">): string =>
     ? "goes on"
     : event.input.map((part) => part._tag === "Text" ? part.text : part.fileName ?? part.mediaType).join(" / ")
 
-/** The lines of a diagram as they are drawn: who takes part, and how often each agent is active. */
+/** Collects the lines of a diagram: its participants, and how often each agent is active. */
 const canvas = (maxLength: number) => {
   const participants = new Set(["actor User"])
   const lines: Array<string> = []
@@ -183,6 +191,12 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
         on.arrow(agent, "->>", on.tool(event.name), `${oneLine(event.params)}${asked}`)
       }
       return
+    case "ResultAwaited":
+      return on.arrow(on.tool(event.name), "-->>", agent, "the result comes later")
+    case "ResultGiven": {
+      const failed = event.outcome === "Failed" ? "failure" : "result"
+      return on.arrow("User", "-->>", agent, `gives the ${failed} of ${event.name}: ${oneLine(event.result)}`)
+    }
     case "ToolCallSuspended":
       if (drawing === undefined) on.arrow(on.tool(event.name), "-x", agent, "stays open")
       return
@@ -245,9 +259,9 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
 }
 
 /**
- * Gives events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
+ * Returns events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
  *
- * The events may be of several runs, of a run that isn't over, or read back from where they were stored.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store.
  *
  * **Gotchas**
  *

@@ -1,5 +1,5 @@
 /**
- * What happened to modes, in a line each.
+ * Events of modes, in a line each.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as Excerpt from "./Excerpt.ts"
 
 type Mark = (text: string) => string
 
-/** The events of modes, and what is changed by hand. */
+/** The events of modes, and changes that a program makes by hand. */
 export type ModeEvent = Extract<AgentEvent, {
   readonly _tag:
     | "ModeEntering"
@@ -36,7 +36,7 @@ const moved = (transition: ModeTransition, mark: Mark): string => {
   }
 }
 
-/** Says in a line what happened; `mark` sets names and data off. */
+/** Describes an event in a line; `mark` sets names and data off. */
 export const modeLine = (event: ModeEvent, mark: Mark): string => {
   switch (event._tag) {
     case "ModeEntering": {

@@ -1,5 +1,5 @@
 /**
- * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.
+ * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows during the run.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ export * from "./Markdown.ts"
 export * from "./Mermaid.ts"
 
 /**
- * How a log is written to a file: `append` keeps what the file holds already, which is cut off otherwise.
+ * How a log is written to a file: `append` keeps the file's existing content, which is overwritten otherwise.
  *
  * @category models
  * @since 0.1.0
@@ -27,7 +27,7 @@ export interface FileOptions extends MarkdownOptions {
   readonly append?: boolean | undefined
 }
 
-/** The key of the file system, without its module: an import waits for each module of Effect that no other brings along. */
+/** The key of the file system, without its module: an import should load no module of Effect that only this one needs. */
 const FileSystemKey = Context.Service<FileSystem.FileSystem, FileSystem.FileSystem>("effect/FileSystem")
 
 const open = Effect.fnUntraced(function*(path: string, append: boolean) {
@@ -36,10 +36,10 @@ const open = Effect.fnUntraced(function*(path: string, append: boolean) {
   return yield* files.open(path, { flag: "a" })
 })
 
-/** Events that have no fragment: a delta costs a run nothing. */
+/** Events that add nothing to a log, such as deltas, and so cost a run nothing. */
 const silent: ReadonlySet<AgentEvent["_tag"]> = new Set(["TextDelta", "ReasoningDelta", "ToolParamsDelta"])
 
-/** An observer that writes to `file` while its scope is open and nothing has gone wrong. */
+/** An observer that writes to `file` while its scope is open, until a write fails. */
 const writer = Effect.fnUntraced(function*(path: string, file: FileSystem.File, options: FileOptions | undefined) {
   const encoder = new TextEncoder()
   const turn = yield* Semaphore.make(1)
@@ -83,19 +83,19 @@ const toFileWith = <A, E, R>(
   )
 
 /**
- * Writes the Markdown log of every run inside an effect to a file, each event's part before the run goes on.
+ * Writes the Markdown log of every run inside an effect to a file. Each event is written before the run continues.
  *
  * **Details**
  *
- * The file is readable up to the last event whatever ends the process; it isn't forced to disk against a power cut. Agents
- * that are called and agents that take over write to the same log, each under its name.
+ * The file is readable up to the last event, even if the process dies; it isn't synced to disk against a power cut. Called agents and
+ * agents that take over write to the same log, each under its name.
  *
- * A file that can't be opened fails the effect before anything ran. A part that can't be written doesn't: what a run has
- * done outweighs what is said about it. The failure is logged once, as a warning, and nothing more is written.
+ * If the file can't be opened, the effect fails before anything runs. If an event can't be written, the run continues: a warning is
+ * logged once, and nothing more is written.
  *
  * **Gotchas**
  *
- * A log doesn't tell runs of one agent at the same time apart: give each a file of its own.
+ * If an agent runs twice at the same time, one file mixes both runs: use a file for each.
  *
  * **Example** (Keeping a log of a run)
  *

@@ -13,6 +13,7 @@ import * as Approval from "../../handoff/dialogue/DialogueApproval.ts"
 import * as DialogueError from "../../handoff/dialogue/DialogueError.ts"
 import type { DialogueEvent } from "../../handoff/dialogue/DialogueEvent.ts"
 import * as DialogueJson from "../../handoff/dialogue/DialogueJson.ts"
+import * as DialogueResult from "../../handoff/dialogue/DialogueResult.ts"
 import type { DialogueState } from "../../handoff/dialogue/DialogueState.ts"
 import type { DialogueStatus } from "../../handoff/dialogue/DialogueStatus.ts"
 import { type Any, type Definition, definitionOf, fromDefinition } from "../../handoff/dialogue/DialogueType.ts"
@@ -21,10 +22,11 @@ import * as Problem from "../../handoff/dialogue/Problem.ts"
 import { type Entry, lastSpeaker, lastText } from "../../handoff/dialogue/Transcript.ts"
 import * as Turn from "../../handoff/dialogue/Turn.ts"
 import type { Any as Agent } from "../../handoff/Runnable.ts"
+import { shown } from "../Answer.ts"
 import * as Protocol from "../Protocol.ts"
 import * as Asking from "./Asking.ts"
 import { kind, type State, type Step } from "./DialogueSteps.ts"
-import { callsIn, type Child, type LongRun, type Outcome, type Place, type Play } from "./LongRun.ts"
+import { callsIn, type Child, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
 import { AgentStopped, remote } from "./Remote.ts"
 
 const placeOf = (speaker: string): Place => ({ place: speaker, suffix: "" })
@@ -73,7 +75,17 @@ const statesOf = (state: State, speakers: ReadonlyArray<string>, child: (of: Pla
     (states) => new Map(states)
   )
 
-const waiting = (pending: Outcome["pending"]): Outcome => ({ status: "Waiting", text: "", pending })
+const waiting = (place: string, state: DialogueState): Outcome => {
+  const awaited = DialogueResult.pendingResults(state).map(shown)
+  return {
+    status: "Waiting",
+    text: "",
+    ...waitingIn(place, {
+      pending: Approval.pendingApprovals(state).map(shown),
+      ...(awaited.length === 0 ? undefined : { awaited })
+    })
+  }
+}
 
 const failed = (speaker: string, error: unknown): Outcome => ({
   status: "Failed",
@@ -99,7 +111,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     let turn = state.next._tag === "TakeTurn" ? state.next.turn : undefined
     let isTold = turn?.isTold ?? false
     let isDecided = turn?.decided?.message === message
-    let place: Turn.Place | undefined
+    let place: Turn.TurnPlace | undefined
     const stopped = (speaker: string, reply: Asking.Reply) => {
       isTold = reply.isTold
       events[speaker] = reply.answer.cursor
@@ -135,7 +147,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
             const unknown = callsIn(speaker, answer.unknown)
             if (unknown.length > 0) yield* keep([], unknown)
           }
-          if (answer.status === "Complete" || answer.pending.length > 0) {
+          if (answer.status === "Complete" || answer.status === "Waiting") {
             return yield* Asking.persist(conversation.state)
           }
           return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(speaker, answer) }))
@@ -177,14 +189,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
       const { state } = performance
       return state.status._tag === "Ended"
         ? { status: "Complete" as const, text: lastText(state.transcript), pending: [] }
-        : waiting(
-          callsIn(speaker || (next ?? ""), Approval.pendingApprovals(state)).map(({ callId, name, params, path }) => ({
-            callId,
-            name,
-            path,
-            params
-          }))
-        )
+        : waiting(speaker || (next ?? ""), state)
     }
     const error = Cause.squash(exit.cause)
     return isClosed() || !DialogueError.isDialogueError(error) ? yield* exit : failed(speaker, errorOf(error))

@@ -21,7 +21,7 @@ const turn = { speaker: Schema.String, turn: Schema.Int }
 export const Step = Schema.TaggedUnion({
   /** The user says something to all. */
   UserSpoke: { input: Schema.Json },
-  /** Somebody lets it go on. */
+  /** The dialogue was resumed. */
   DialogueResumed: {},
   SpeakerChosen: turn,
   /** An agent's turn begins, in answering a message. */

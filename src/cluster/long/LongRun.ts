@@ -69,3 +69,15 @@ export interface LongRun<State, Step> {
 /** Names the calls of an agent by its place. */
 export const callsIn = <Call extends UnknownCall>(place: string, calls: ReadonlyArray<Call>): ReadonlyArray<Call> =>
   calls.map((call) => ({ ...call, callId: `${place}/${call.callId}`, path: [place, ...call.path] }))
+
+/** Names what an agent's conversation waits for by its place. */
+export const waitingIn = (place: string, { awaited, pending }: Pick<Answer, "pending" | "awaited">) => ({
+  pending: callsIn(place, pending),
+  ...(awaited === undefined ? undefined : { awaited: callsIn(place, awaited) })
+})
+
+/** Gathers what several conversations wait for. */
+export const allWaiting = (all: ReadonlyArray<Pick<Answer, "pending" | "awaited">>) => {
+  const awaited = all.flatMap(({ awaited = [] }) => awaited)
+  return { pending: all.flatMap(({ pending }) => pending), ...(awaited.length === 0 ? undefined : { awaited }) }
+}

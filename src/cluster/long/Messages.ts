@@ -2,7 +2,7 @@
  * How the messages of a long run on a cluster are taken and answered.
  *
  * 1. A message is taken once for each key. One that comes again goes on where it stopped, or gets the answer that was kept.
- * 2. An approval goes to the conversation of the agent whose call it is, and is taken once that has answered it.
+ * 2. An approval or a result goes to the conversation of the agent whose call it is, and is taken once that has answered it.
  *
  * @since 0.1.0
  */
@@ -14,8 +14,9 @@ import * as Fiber from "effect/Fiber"
 import type * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
+import { ResultRejected, SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
 import { NotAwaitingApproval } from "../../domain/Approval.ts"
+import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
 import type { Answer } from "../Answer.ts"
 import { ConversationError, ConversationExists } from "../ConversationError.ts"
@@ -80,18 +81,19 @@ export class Messages<State, Step> {
     return this.#take(key, () => Effect.succeed(this.#long.resumed))
   }
 
-  /** Answers a call that awaits approval, in the conversation of its agent, and goes on. */
+  /** Answers a call that awaits approval or a result, in the conversation of its agent, and goes on. */
   decide(
     key: string,
     callId: string,
-    send: (child: Child, callId: string, options: { readonly key: string }) => ReturnType<Child["approve"]>
+    send: (child: Child, callId: string, options: { readonly key: string }) => ReturnType<Child["approve"]>,
+    Refusal: typeof NotAwaitingApproval | typeof NotAwaitingResult = NotAwaitingApproval
   ): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (state) => {
       const places = this.#long.waiting(state)
       const place = places.find(({ place }) => callId.startsWith(`${place}/`))
       if (place === undefined) {
         return Effect.fail(
-          new ConversationError({ reason: new NotAwaitingApproval({ callId, found: "Unknown", awaiting: [] }) })
+          new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: [] }) })
         )
       }
       const ownId = callId.slice(place.place.length + 1)
@@ -273,13 +275,25 @@ const closed = (id: string): Effect.Effect<never, SessionError> =>
 /** Names the calls of an error by the place of their agent. */
 const inPlace = (place: string, error: ConversationError): ConversationError => {
   const { reason } = error
-  return reason._tag === "NotAwaitingApproval"
-    ? new ConversationError({
-      reason: new NotAwaitingApproval({
-        callId: `${place}/${reason.callId}`,
-        found: reason.found,
-        awaiting: reason.awaiting.map((callId) => `${place}/${callId}`)
+  const named = (callId: string) => `${place}/${callId}`
+  switch (reason._tag) {
+    case "NotAwaitingApproval": {
+      const { awaiting, callId, found } = reason
+      return new ConversationError({
+        reason: new NotAwaitingApproval({ callId: named(callId), found, awaiting: awaiting.map(named) })
       })
-    })
-    : error
+    }
+    case "NotAwaitingResult": {
+      const { awaiting, callId, found } = reason
+      return new ConversationError({
+        reason: new NotAwaitingResult({ callId: named(callId), found, awaiting: awaiting.map(named) })
+      })
+    }
+    case "ResultRejected": {
+      const { callId, issue, tool } = reason
+      return new ConversationError({ reason: new ResultRejected({ callId: named(callId), issue, tool }) })
+    }
+    default:
+      return error
+  }
 }

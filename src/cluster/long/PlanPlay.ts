@@ -3,7 +3,7 @@
  *
  * 1. The start of an effect is kept before it runs. One that has started and has no end isn't started again, unless it is `idempotent` or
  *    somebody resumes the plan. Until then the plan fails, and says which one it is.
- * 2. A node whose agent awaits an approval holds up only what needs it. When all that could run waits, the plan waits.
+ * 2. A node whose agent awaits an approval or a result holds up only what needs it. When all that could run waits, the plan waits.
  * 3. What nodes give is passed on as JSON, whether a process died in between or not.
  *
  * @since 0.1.0
@@ -30,7 +30,7 @@ import { completed, type Ended } from "../../handoff/plan/Results.ts"
 import * as Run from "../../handoff/plan/Run.ts"
 import type { Answer } from "../Answer.ts"
 import * as Asking from "./Asking.ts"
-import { callsIn, type LongRun, type Outcome, type Place, type Play } from "./LongRun.ts"
+import { allWaiting, callsIn, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
 
@@ -88,8 +88,8 @@ class Performance {
   readonly #play: Play<State, Step>
   readonly #alone = Semaphore.makeUnsafe(1)
   readonly #ended = new Map<string, Ended>()
-  /** What awaits approval, by the node that it holds up. */
-  readonly waiting = new Map<string, Answer["pending"]>()
+  /** What awaits approval or a result, by the node that it holds up. */
+  readonly waiting = new Map<string, Pick<Answer, "pending" | "awaited">>()
   readonly allWait: Deferred.Deferred<void>
   /** Nodes that were skipped, which is kept with what comes next. */
   readonly #skipped: Array<Step> = []
@@ -116,7 +116,7 @@ class Performance {
     this.#end(node, ended)
   }
 
-  /** Makes of a node one that keeps what it does. */
+  /** Wraps a node so that its start and its end are stored. */
   durable(node: Node, name: string, place: string): Node {
     const { fallback } = node
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
@@ -164,7 +164,7 @@ class Performance {
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(node.run(input)))), (exit) => {
           if (Exit.isSuccess(exit)) return this.#complete(name, exit.value)
-          // Nobody knows what an effect did that was interrupted: it stays open.
+          // It is unknown whether an interrupted effect took effect, so it stays open.
           const failed = node.isIdempotent || Cause.hasInterrupts(exit.cause)
             ? Effect.void
             : this.keep([{ _tag: "PlaceFailed", place }])
@@ -213,8 +213,8 @@ class Performance {
           return yield* Asking.persist(conversation.state)
         }
         yield* stopped(reply)
-        if (answer.pending.length > 0) {
-          this.waiting.set(name, callsIn(place, answer.pending))
+        if (answer.status === "Waiting") {
+          this.waiting.set(name, waitingIn(place, answer))
           this.#look()
           return yield* Effect.never
         }
@@ -267,13 +267,12 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     })
     const waiting = Effect.as(Deferred.await(performance.allWait), undefined)
     const exit = yield* Effect.exit(Effect.raceFirst(running, waiting))
-    // What was lost with the log, or was cancelled, is no end of the plan.
+    // If the log was lost or the message was cancelled, the plan hasn't ended.
     if (given.isClosed() || Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return yield* exit
     yield* performance.keep([])
     if (Exit.isFailure(exit)) return failed(exit.cause)
     if (exit.value !== undefined) return complete(exit.value)
-    const pending = Array.from(performance.waiting.values()).flat()
-    return { status: "Waiting" as const, text: "", pending }
+    return { status: "Waiting" as const, text: "", ...allWaiting([...performance.waiting.values()]) }
   }) as Effect.Effect<Outcome, unknown>
 
 const places = (graph: PlanGraph, suffix: string): ReadonlyArray<Place> =>

@@ -19,7 +19,7 @@ import type { Kind } from "./Steps.ts"
 export const Step = Schema.TaggedUnion({
   /** The plan begins, with an input. */
   PlanBegun: { input: Schema.Json },
-  /** Somebody lets it go on: effects whose end is unknown may start again. */
+  /** The plan was resumed: effects whose end is unknown may start again. */
   PlanResumed: {},
   /** An effect or an agent has started, in answering a message. */
   PlaceStarted: { place: Schema.String, message: Schema.String, isAgent: Schema.Boolean },

@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as PubSub from "effect/PubSub"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Stream from "effect/Stream"
+import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
 import type { Any } from "../../handoff/Runnable.ts"
 import * as Client from "../Client.ts"
 import * as Conversation from "../Conversation.ts"
@@ -66,6 +67,14 @@ const handlers = <State, Step>(
         run.decide(key, callId, (child, id, options) => child.approve(id, { ...options, params })),
       Deny: ({ payload: { callId, key, reason } }) =>
         run.decide(key, callId, (child, id, options) => child.deny(id, reason, options)),
+      GiveResult: ({ payload: { callId, failed, key, result } }) =>
+        run.decide(
+          key,
+          callId,
+          (child, id, options) =>
+            failed === true ? child.giveFailure(id, String(result), options) : child.giveResult(id, result, options),
+          NotAwaitingResult
+        ),
       Resume: ({ payload: { key } }) => run.resume(key),
       Fork: ({ payload: { key, to } }) => run.fork(key, to, Conversation.idOf(name, to)),
       Cancel: ({ payload: { key } }) => Rpc.fork(run.cancel(key)),

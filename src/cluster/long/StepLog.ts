@@ -43,7 +43,7 @@ export class StepLog<State, Step> {
     this.#writer.close()
   }
 
-  /** Lets go of the log in an orderly way: who opens it next has less to read. */
+  /** Closes the log, and first stores its state whole, so that the next owner has less to read. */
   get end(): Effect.Effect<void> {
     return this.#writer.end(() => Steps.toText(this.kept), this.kept.steps)
   }

@@ -51,7 +51,7 @@ export const begin = <State, Step>({ begin: state }: Kind<State, Step>): Kept<St
   steps: 0
 })
 
-/** Takes an entry in. What is told again, since its message was delivered again, is no news. */
+/** Adds an entry. A step that is repeated because its message was delivered again changes nothing. */
 export const take = <State, Step>(
   kind: Kind<State, Step>,
   self: Kept<State>,

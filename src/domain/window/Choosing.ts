@@ -172,7 +172,7 @@ const begin = (
 }
 
 /** The turns that are sent, and how many tokens they count for. */
-export interface Sent {
+export interface SentTurns {
   readonly sent: ReadonlyArray<WindowTurn>
   readonly tokens: number
   readonly hasRoom: boolean
@@ -187,7 +187,7 @@ export const fit = (
   turns: ReadonlyArray<WindowTurn>,
   room: Room,
   tokens: number
-): Sent => {
+): SentTurns => {
   let reserved: WindowTurn | undefined
   for (let isFirst = true;; isFirst = false) {
     const narrowed = reserved === undefined

@@ -18,7 +18,7 @@ export interface TakeTurn {
   readonly _tag: "TakeTurn"
   readonly speaker: string
 }
-/** Do nothing until somebody approves or denies a call of the agent whose turn it is. */
+/** Do nothing until somebody approves or denies a call of the agent whose turn it is, or gives its result. */
 export interface AwaitApproval {
   readonly _tag: "AwaitApproval"
   readonly speaker: string

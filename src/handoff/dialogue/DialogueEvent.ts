@@ -62,7 +62,7 @@ export interface TurnStarted extends Case<"TurnStarted"> {}
 export interface TurnProgressed extends Case<"TurnProgressed"> {}
 /** An agent's run ended, and what it said is `text`; `state` is the agent's own. */
 export interface TurnCompleted extends Case<"TurnCompleted"> {}
-/** An agent's run stopped for an approval; the turn isn't over. */
+/** An agent's run stopped for an approval or a result; the turn isn't over. */
 export interface TurnSuspended extends Case<"TurnSuspended"> {}
 /** An agent's run failed; `told` says whether it had been told what it missed. The turn isn't over. */
 export interface TurnFailed extends Case<"TurnFailed"> {}
@@ -70,7 +70,7 @@ export interface TurnFailed extends Case<"TurnFailed"> {}
 export interface TurnInterrupted extends Case<"TurnInterrupted"> {}
 /** The dialogue ended; `state` says why. */
 export interface DialogueEnded extends Case<"DialogueEnded"> {}
-/** The dialogue stopped because the agent whose turn it is awaits an approval. */
+/** The dialogue stopped because the agent whose turn it is awaits an approval or a result. */
 export interface DialogueSuspended extends Case<"DialogueSuspended"> {}
 /** The dialogue failed; `state` can be resumed. */
 export interface DialogueFailed extends Case<"DialogueFailed"> {}

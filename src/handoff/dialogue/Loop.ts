@@ -27,7 +27,7 @@ export interface Performance {
   readonly names: ReadonlyArray<string>
   readonly take: Turn.Take
   state: DialogueState
-  turn: Turn.Place | undefined
+  turn: Turn.TurnPlace | undefined
   left: Turn.Left
   hasEnded: boolean
 }

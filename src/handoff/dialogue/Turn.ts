@@ -19,13 +19,16 @@ import { type DialogueState, participantOf } from "./DialogueState.ts"
 import { turnsIn, wordsFor } from "./Transcript.ts"
 
 /** Whose turn it is, and its number. */
-export interface Place {
+export interface TurnPlace {
   readonly speaker: string
   readonly turn: number
 }
 
 /** Returns whose turn it is in a state. */
-export const placeOf = (state: DialogueState, speaker: string): Place => ({ speaker, turn: turnsIn(state.transcript) })
+export const placeOf = (state: DialogueState, speaker: string): TurnPlace => ({
+  speaker,
+  turn: turnsIn(state.transcript)
+})
 
 /**
  * Returns what an agent's run starts from: what it missed, if it wasn't told yet, or else the place where it stopped. The others' states
@@ -55,7 +58,7 @@ const spokenBy = (agent: Runnable.Any, state: AgentState): string => {
 }
 
 /** Emits how a run that didn't fail ended. */
-const ended = (agent: Runnable.Any, place: Place, state: AgentState): DialogueEvent =>
+const ended = (agent: Runnable.Any, place: TurnPlace, state: AgentState): DialogueEvent =>
   state.status._tag === "Complete"
     ? { _tag: "TurnCompleted", ...place, text: spokenBy(agent, state), state }
     : { _tag: "TurnSuspended", ...place, state }
@@ -77,7 +80,7 @@ const leftBy = (from: Runnable.From, cause: Cause.Cause<unknown>): Left => {
 /** How an agent's turn is taken: `read` returns the current state of the dialogue. */
 export type Take = (
   agent: Runnable.Any,
-  place: Place,
+  place: TurnPlace,
   read: () => DialogueState,
   onFailure: (left: Left) => void
 ) => Stream.Stream<DialogueEvent, unknown, unknown>

@@ -16,6 +16,23 @@ export const between = (minimum: number, maximum: number): Arbitrary.Arbitrary<n
     (above) => minimum + above
   )
 
+/**
+ * A value of a schema, without a backslash in a key of its JSON. V8, of Node 24 and 26 too, reads an escaped key as `\` after it has read
+ * that key at the same place of another object. Laws about stored states would fail for that once in thousands of runs.
+ */
+export const ofSchema = <S extends Schema.Constraint>(schema: S): Arbitrary.Arbitrary<S["Type"]> =>
+  Arbitrary.map(Arbitrary.schema(schema), (value) => withoutBackslashes(value) as S["Type"])
+
+/** Returns the very same value if no key in it has a backslash. */
+const withoutBackslashes = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value
+  const entries = Object.entries(value).map(([key, each]) =>
+    [key.replaceAll("\\", "/"), withoutBackslashes(each)] as const
+  )
+  if (entries.every(([key, each]) => Object.hasOwn(value, key) && Reflect.get(value, key) === each)) return value
+  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries)
+}
+
 /** One of several arbitraries, each as likely as the others; a failure shrinks towards the first. */
 export const oneOf = <A>(
   first: Arbitrary.Arbitrary<A>,

@@ -12,7 +12,7 @@ import * as Conversation from "../../domain/Conversation.ts"
 import * as ForgottenIds from "../../domain/ForgottenIds.ts"
 import { levels } from "../../domain/Isolation.ts"
 import { fits, type Summarized } from "../../domain/Summarized.ts"
-import { below, one, oneOf } from "./Choice.ts"
+import { below, ofSchema, one, oneOf } from "./Choice.ts"
 import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsOf } from "./Turns.ts"
 
 /**
@@ -30,7 +30,7 @@ export interface StateOptions extends TurnOptions {
   readonly depth?: number
 }
 
-const stateFields = Arbitrary.schema(
+const stateFields = ofSchema(
   AgentState.AgentState.mapFields(Struct.omit(["conversation", "forgotten", "modes", "prompt", "status"]))
 )
 
@@ -40,9 +40,9 @@ const statusesOf = ({ statuses }: StateOptions): Arbitrary.Arbitrary<AgentStatus
   const all: ReadonlyArray<readonly [AgentStatus.AgentStatus["_tag"], Arbitrary.Arbitrary<AgentStatus.AgentStatus>]> = [
     ["InProgress", one<AgentStatus.AgentStatus>(AgentStatus.inProgress)],
     ["WaitingForTools", one<AgentStatus.AgentStatus>(AgentStatus.waitingForTools)],
-    ["HandoffRequested", Arbitrary.schema(HandoffRequested)],
+    ["HandoffRequested", ofSchema(HandoffRequested)],
     ["Complete", one<AgentStatus.AgentStatus>(AgentStatus.complete)],
-    ["Failed", Arbitrary.schema(Failed)]
+    ["Failed", ofSchema(Failed)]
   ]
   const [first, ...rest] = all.flatMap(([tag, status]) =>
     statuses === undefined || statuses.includes(tag) ? [status] : []
@@ -50,7 +50,7 @@ const statusesOf = ({ statuses }: StateOptions): Arbitrary.Arbitrary<AgentStatus
   return oneOf(first ?? one<AgentStatus.AgentStatus>(AgentStatus.inProgress), ...rest)
 }
 
-const frameFields = Arbitrary.schema(AgentState.ModeFrame.mapFields(Struct.omit(["view", "turns"])))
+const frameFields = ofSchema(AgentState.ModeFrame.mapFields(Struct.omit(["view", "turns"])))
 
 const frameOf = (options: StateOptions): Arbitrary.Arbitrary<AgentState.ModeFrame> =>
   Arbitrary.map(
@@ -77,7 +77,7 @@ const childrenOf = (options: StateOptions, depth: number) =>
 
 /** A text that may stand for some first turns, or for none that are there. */
 const summary: Arbitrary.Arbitrary<Summarized> = Arbitrary.map(
-  Arbitrary.all({ text: Arbitrary.schema(Schema.String), upTo: below(6), except: below(6) }),
+  Arbitrary.all({ text: ofSchema(Schema.String), upTo: below(6), except: below(6) }),
   ({ except, text, upTo }) => ({ text, upTo, except: except < upTo ? [except] : [] })
 )
 
@@ -91,7 +91,7 @@ const summarized = (
   return summaries.length === 0 ? { turns } : { turns, summaries }
 }
 
-/** Has a state with many ids of calls that are gone forget as many. */
+/** Returns as many forgotten ids as a state has retired ones, if these are at least three. */
 const forgetting = ({ retired = [] }: Pick<AgentState.AgentState, "retired">) =>
   retired.length < 3 ? undefined : { forgotten: ForgottenIds.forget(undefined, retired, 0) }
 
@@ -105,7 +105,7 @@ const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<Age
       summaries: Arbitrary.array(summary, { maxLength: 2 }),
       asked: Arbitrary.array(assistantOf(options, undefined, 1), { minLength: 1, maxLength: 1 }),
       modes: Arbitrary.array(frameOf(options), { maxLength: options.maxModes ?? 3 }),
-      prompt: Arbitrary.array(Arbitrary.schema(AgentState.PromptSegment), { maxLength: 3 })
+      prompt: Arbitrary.array(ofSchema(AgentState.PromptSegment), { maxLength: 3 })
     }),
     ({ asked, fields, modes, prompt, status, summaries, turns }) => ({
       ...fields,

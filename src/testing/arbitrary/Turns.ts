@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as Conversation from "../../domain/Conversation.ts"
 import { isAnswered } from "../../domain/conversation/Sending.ts"
-import { below, between, one, oneOf, pick } from "./Choice.ts"
+import { below, between, ofSchema, one, oneOf, pick } from "./Choice.ts"
 
 /**
  * What conversations are like.
@@ -38,18 +38,18 @@ export interface TurnOptions {
 
 const { Assistant, Feedback, Summary, User } = Conversation.Turn.cases
 
-const callFields = Arbitrary.schema(Conversation.Call.mapFields(Struct.omit(["state", "approvalId"])))
-const assistantFields = Arbitrary.schema(
+const callFields = ofSchema(Conversation.Call.mapFields(Struct.omit(["state", "approvalId"])))
+const assistantFields = ofSchema(
   Schema.Struct(Struct.pick(Assistant.fields, ["usage", "finishReason", "counted", "pinned"]))
 )
 
 const settled = one<Conversation.CallState>({ _tag: "Settled", outcome: "Succeeded", result: "done" })
 
 const callStates: ReadonlyArray<Arbitrary.Arbitrary<Conversation.CallState>> = [
-  Arbitrary.schema(Conversation.CallState.cases.Settled),
+  ofSchema(Conversation.CallState.cases.Settled),
   settled,
-  one<Conversation.CallState>({ _tag: "AwaitingApproval" }),
-  one<Conversation.CallState>({ _tag: "Approved" })
+  oneOf<Conversation.CallState>(one({ _tag: "AwaitingApproval" }), one({ _tag: "AwaitingResult" })),
+  oneOf<Conversation.CallState>(one({ _tag: "Approved" }), ofSchema(Conversation.CallState.cases.Answered))
 ]
 
 /** Called agents in the midst of their work, where there may be some. */
@@ -76,10 +76,10 @@ const callOf = ({ tools }: TurnOptions, children: Children): Arbitrary.Arbitrary
   )
 
 const others = {
-  Text: Arbitrary.schema(Conversation.Text),
-  Reasoning: Arbitrary.schema(Conversation.Reasoning),
-  File: Arbitrary.schema(Conversation.File),
-  Source: Arbitrary.schema(Conversation.Source)
+  Text: ofSchema(Conversation.Text),
+  Reasoning: ofSchema(Conversation.Reasoning),
+  File: ofSchema(Conversation.File),
+  Source: ofSchema(Conversation.Source)
 }
 
 /** Puts thought before what it led to, and takes what a provider signed off a thought that led to nothing. */
@@ -122,7 +122,7 @@ export const assistantOf = (
   )
 }
 
-const user: Arbitrary.Arbitrary<Conversation.Turn> = Arbitrary.schema(User)
+const user: Arbitrary.Arbitrary<Conversation.Turn> = ofSchema(User)
 
 /** Random turns, legal in themselves or not. */
 export const turnOf = (options: TurnOptions): Arbitrary.Arbitrary<Conversation.Turn> => {
@@ -130,8 +130,8 @@ export const turnOf = (options: TurnOptions): Arbitrary.Arbitrary<Conversation.T
   const assistant = assistantOf(options, undefined)
   const all: ReadonlyArray<readonly [Conversation.Turn["_tag"], Arbitrary.Arbitrary<Conversation.Turn>]> = [
     ["User", user],
-    ["Summary", Arbitrary.schema(Summary)],
-    ["Feedback", Arbitrary.schema(Feedback)],
+    ["Summary", ofSchema(Summary)],
+    ["Feedback", ofSchema(Feedback)],
     ["Assistant", assistant],
     ["Assistant", assistant]
   ]
@@ -141,7 +141,7 @@ export const turnOf = (options: TurnOptions): Arbitrary.Arbitrary<Conversation.T
 
 /** A user's turn with words of its own. */
 const question: Arbitrary.Arbitrary<Conversation.Turn> = Arbitrary.map(
-  Arbitrary.schema(Schema.String),
+  ofSchema(Schema.String),
   (text): Conversation.Turn => ({ _tag: "User", parts: [{ _tag: "Text", text: text.trim() || "?" }] })
 )
 

@@ -119,7 +119,7 @@ export const fromOptions = (options: Options, change: Redact.Change): Asked => {
   }
 }
 
-/** What was asked before anything was. */
+/** The empty request, before the first one. */
 const nothing: Required<Asked> = { system: "", messages: [], tools: [], choice: "auto", format: "text" }
 
 /** A value as text, with the fields of its records in one order. */
@@ -155,7 +155,7 @@ export const AskedSince = Schema.Struct({
 /** A request as a tape has it: what is new since the one before. */
 export interface AskedSince extends Schema.Schema.Type<typeof AskedSince> {}
 
-/** Gives the whole of a request of what is new in it. */
+/** Returns a whole request from the new parts of it. */
 export const after = ({ kept = 0, ...asked }: AskedSince, before: Asked = nothing): Asked => ({
   ...before,
   ...asked,

@@ -1,5 +1,5 @@
 /**
- * What goes wrong with a tape.
+ * The errors of tapes.
  *
  * @since 0.1.0
  */

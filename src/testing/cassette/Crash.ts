@@ -26,7 +26,7 @@ const turnOf = ({ models }: Entries, call: ToolEntry): ReadonlySet<string> => {
   return new Set(turn === undefined ? [] : idsIn(turn))
 }
 
-/** Gives what ran beside a call. */
+/** Returns the requests and calls that ran at the same time as a call. */
 export const beside = (entries: Entries, call: ToolEntry): ReadonlyArray<Entry> => {
   const turn = turnOf(entries, call)
   const depth = call.calls.length
@@ -36,7 +36,7 @@ export const beside = (entries: Entries, call: ToolEntry): ReadonlyArray<Entry> 
   )
 }
 
-/** Takes out of a tape how that ended which a crash had ended before. */
+/** Removes from a tape the ends of requests and calls that a crash had already ended. */
 export const cutOff = (entries: Entries): Entries => {
   if (!entries.isTape) return entries
   const late = new Set(

@@ -12,6 +12,7 @@ import type {
   ModelCallFailed,
   ModelResponded,
   ReasoningDelta,
+  ResultAwaited,
   TextDelta,
   ToolCallSettled,
   ToolCallStarted
@@ -43,7 +44,7 @@ export interface ModelEntry extends Asking {
   readonly answer: Answer
 }
 
-/** What came of a call of a tool. */
+/** What came of a call of a tool. The result of a deferred one came later, from outside. */
 export type Outcome =
   | {
     readonly _tag: "Settled"
@@ -52,6 +53,7 @@ export type Outcome =
     readonly error?: AiError.AiError
   }
   | { readonly _tag: "Died"; readonly defect: unknown }
+  | { readonly _tag: "Deferred" }
   | { readonly _tag: "Hangs" }
 
 /** A call of a tool, with what it gave. `at` is where in the log it ended. */
@@ -185,6 +187,14 @@ class Gathering {
     this.#started.get(callOf(event))?.progress.push(event.result)
   }
 
+  defer({ callId, name, ...event }: ResultAwaited, at: number): void {
+    const place = callOf({ ...event, callId })
+    const started = this.#started.get(place)
+    if (started === undefined) return
+    this.#started.delete(place)
+    this.tools.push({ at, ...started, callId, name, outcome: { _tag: "Deferred" } })
+  }
+
   settle(event: ToolCallSettled, beside: Beside, at: number): void {
     const started = this.#started.get(callOf(event))
     if (started === undefined) return
@@ -226,6 +236,9 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
         break
       case "ToolCallProgressed":
         gathering.progress(event)
+        break
+      case "ResultAwaited":
+        gathering.defer(event, index)
         break
       case "ToolCallSettled":
         gathering.settle(event, beside, index)

@@ -38,7 +38,7 @@ const jsonSchemaOf = (self: object, make: () => unknown, change: Redact.Change):
   return Redact.everyText(json, change)
 }
 
-/** Gives what a provider is told of a tool. */
+/** Returns a tool as a provider sees it. */
 export const ofTool = (tool: Tool.Any, change: Redact.Change): ToolOffer => {
   const { name } = tool
   if (Tool.isProviderDefined(tool)) {
@@ -52,7 +52,7 @@ export const ofTool = (tool: Tool.Any, change: Redact.Change): ToolOffer => {
   }
 }
 
-/** Gives what a provider is told of the answer that is wanted. */
+/** Returns the requested form of the answer as a provider sees it. */
 export const ofFormat = (format: LanguageModel.ProviderOptions["responseFormat"], change: Redact.Change): Format => {
   if (format.type === "text") return "text"
   const { objectName, schema } = format

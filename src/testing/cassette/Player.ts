@@ -56,12 +56,12 @@ class Reel<Entry extends Asking> {
     return count
   }
 
-  /** Gives what is left of an agent. */
+  /** Returns the entries of an agent that weren't played yet. */
   of({ path }: Asking): ReadonlyArray<Entry> {
     return this.#left[Asked.text(path)] ?? []
   }
 
-  /** Gives what an agent has, played or not. */
+  /** Returns all entries of an agent, played or not. */
   all({ path }: Asking): ReadonlyArray<Entry> {
     return this.#all[Asked.text(path)] ?? []
   }
@@ -102,7 +102,7 @@ export class Player {
     this.#entries = entries
   }
 
-  /** Gives what came of a request, or says why there is nothing. */
+  /** Returns the recorded answer to a request, or why there is none. */
   model(asking: AskingModel): Played<ModelEntry> {
     const count = this.#models.count(asking)
     const isSame = (entry: ModelEntry) => Asked.isMet(entry.asked, asking.asked)
@@ -122,7 +122,7 @@ export class Player {
     )
   }
 
-  /** Gives what came of a call, or says why there is nothing. */
+  /** Returns the recorded outcome of a call, or why there is none. */
   tool(calling: Calling): Played<ToolEntry> {
     const { callId, name, normalize } = calling
     const isSame = (entry: ToolEntry) => entry.name === name && Equal.equals(normalize(entry.params), calling.params)
@@ -155,7 +155,7 @@ export class Player {
     return "name" in entry ? this.#tools.of(entry).includes(entry) : this.#models.of(entry).includes(entry)
   }
 
-  /** Says that a request or a call comes to its end. */
+  /** Notes that a request or a call has ended. */
   end(entry: ModelEntry | ToolEntry): void {
     this.#ended.add(entry)
   }

@@ -81,11 +81,17 @@ export class Recorder {
     return this.#append(() => [
       this.#line(place, { _tag: "ToolCallStarted", ...call, params: clean(params) }),
       ...progress.map((result) => this.#line(place, { _tag: "ToolCallProgressed", ...call, result: clean(result) })),
-      this.#settled(place, call, outcome)
+      outcome._tag === "Deferred"
+        ? this.#line(place, { _tag: "ResultAwaited", ...call, params: clean(params) })
+        : this.#settled(place, call, outcome)
     ])
   }
 
-  #settled(place: Place, call: { readonly callId: string; readonly name: string }, outcome: Outcome): Line.Written {
+  #settled(
+    place: Place,
+    call: { readonly callId: string; readonly name: string },
+    outcome: Exclude<Outcome, { readonly _tag: "Deferred" }>
+  ): Line.Written {
     const change = "error" in outcome ? this.#cleanFailure : this.change
     const settle = (how: "Succeeded" | "Failed" | "Interrupted", result: Schema.Json, beside?: Line.Beside) =>
       this.#line(

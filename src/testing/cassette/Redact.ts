@@ -13,7 +13,7 @@ import type * as Schema from "effect/Schema"
  */
 export type Redact = ReadonlyArray<string | RegExp> | ((text: string) => string)
 
-/** What becomes of a text on a tape. */
+/** Returns a text as it is written to a tape. */
 export type Change = (text: string) => string
 
 const mask = "<redacted>"
@@ -59,7 +59,7 @@ export const parts = (json: Schema.Json, change: Change): Schema.Json => {
   )
 }
 
-/** Takes out of an address who asks and with what. */
+/** Removes the user and the query from an address. */
 const withoutQuery = (text: string): string =>
   text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s/?#@]*@)?([^\s?#)"'\]]*)(\?[^\s#)"'\]]*)?/gi, "$1$3")
 
@@ -105,5 +105,5 @@ export const failure = (json: Schema.Json, change: Change): Schema.Json => {
   return { ...json, reason: everyText(kept, clean, (field) => reasonFields.has(field)) }
 }
 
-/** Takes out of the text of a failure what is taken out of the failure. */
+/** Removes from a failure's text everything that is removed from the failure itself. */
 export const message = (text: string, change: Change): string => change(withoutKeys(withoutQuery(text)))

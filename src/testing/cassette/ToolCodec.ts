@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { Codec } from "../../agent/definition/Codec.ts"
+import { isDeferred } from "../../agent/definition/DeferResult.ts"
 import { handledTool } from "../../agent/definition/ToolEntries.ts"
 import { messageOf } from "../../domain/Described.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
@@ -77,7 +78,11 @@ export const make = (tool: Tool.Any): ToolCodec => {
       const error = Cause.findError(exit.cause)
       if (Result.isFailure(error)) {
         return Effect.succeed(
-          Cause.hasDies(exit.cause) ? { _tag: "Died", defect: Cause.squash(exit.cause) } : { _tag: "Hangs" }
+          isDeferred(exit.cause)
+            ? { _tag: "Deferred" }
+            : Cause.hasDies(exit.cause)
+            ? { _tag: "Died", defect: Cause.squash(exit.cause) }
+            : { _tag: "Hangs" }
         )
       }
       const why = error.success

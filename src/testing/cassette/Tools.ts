@@ -9,6 +9,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import { deferResult } from "../../agent/definition/DeferResult.ts"
 import type { ToolHandler } from "../../agent/definition/Overrides.ts"
 import type { ToolEntry } from "./Entry.ts"
 import * as Place from "./Place.ts"
@@ -92,6 +93,7 @@ export const replayed = (tool: Tool.Any, player: Player, change: Redact.Change):
           Effect.suspend((): Effect.Effect<unknown, unknown> => {
             player.end(entry)
             if (outcome._tag === "Hangs") return Effect.never
+            if (outcome._tag === "Deferred") return deferResult
             if (outcome._tag === "Died") return Effect.die(outcome.defect)
             return outcome.isFailure ? codec.fromFailure(outcome) : codec.fromResult(outcome.result)
           })

@@ -52,7 +52,7 @@ export interface Chosen {
 }
 
 /**
- * No step answers, and why. Without a chain there is nothing wrong in that.
+ * No step answers, for this reason. That is an error only if there is a chain.
  *
  * @category models
  * @since 0.1.0
@@ -63,7 +63,7 @@ export interface NotChosen {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** What came of looking for a step. */
+/** The result of choosing a step. */
 export type Choice = Chosen | NotChosen
 
 const absent: NotChosen = {

@@ -1,5 +1,5 @@
 /**
- * What a step says of the request that it answers.
+ * The texts with which a step echoes its request.
  *
  * @since 0.1.0
  */

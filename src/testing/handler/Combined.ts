@@ -109,7 +109,7 @@ export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
   )) as Handler<HandlerServices<H[number]>>
 }
 
-/** What came of a request: a response, a reason for none, or a failure. */
+/** The outcome of a request: a response, the reason why there is none, or a failure. */
 export type Outcome = Exit.Exit<MockResponse | Declined, AiError.AiError>
 
 /**

@@ -47,7 +47,7 @@ export interface Case<out R = never> {
 export const matches = (text: string, expected: string | RegExp): boolean =>
   typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
 
-/** Takes what a predicate gave. A promise would count as true. */
+/** Checks that a predicate returned a boolean, because a promise would count as true. */
 export const truth = (holds: boolean): boolean => {
   if (typeof holds === "boolean") return holds
   throw new TypeError(`A condition gave ${shown(holds)}, which is neither true nor false`)
@@ -109,7 +109,7 @@ export const otherwise = <R = never>(reply: Reply<R> | Handler<R>): Case<R> => (
 
 type CaseServices<C> = C extends Case<infer R> ? R : never
 
-/** What one condition read of a request. */
+/** The fields of a request that one condition read. */
 type Seen = Map<string, unknown>
 
 /** Gives a view of a request that takes down what is read of it, for the condition that is tried last. */
@@ -125,7 +125,7 @@ const watched = (request: MockRequest, tried: ReadonlyArray<Seen>): MockRequest 
 const sawWhat = (seen: Seen): string =>
   seen.size === 0 ? "" : `: saw ${Array.from(seen, ([key, value]) => `${key} ${shown(value)}`).join(", ")}`
 
-/** Names the pattern of which the most fields hold, where any does. */
+/** Names the pattern of which the most fields match, if any does. */
 const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): ReadonlyArray<string> => {
   let best: { readonly index: number; readonly held: number; readonly missed: ReadonlyArray<string> } | undefined
   for (const [index, { pattern }] of cases.entries()) {

@@ -34,7 +34,7 @@ export const shown = (value: unknown): string =>
 /** A call in a few words. */
 const shownCall = (name: string, params: unknown): string => `${name}(${cut(JSON.stringify(params) ?? "")})`
 
-/** What came in: who asks, in answer to what. */
+/** Describes a request: which agent asks, after which words or results. */
 export const shownRequest = (request: MockRequest): string => {
   const who = request.path.length === 0 ? "" : ` of ${request.path.join("/")}`
   const results = request.lastToolResults.map((result) => `${result.name} gave ${shown(result.result)}`)
@@ -59,7 +59,7 @@ const shownPart = (part: ResponsePart): string => {
   }
 }
 
-/** What went out: parts, and how they end where that isn't as usual. */
+/** Describes a response: its parts, and how it ends if that is unusual. */
 export const shownResponse = (response: MockResponse): string => {
   const { delay, failure, finishReason, hang, parts } = response
   return [

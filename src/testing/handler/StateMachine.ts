@@ -32,7 +32,7 @@ export interface StateMachine<Name extends string, out R = never> extends Handle
 
 type ServicesOf<F> = F extends (request: never) => Effect.Effect<unknown, unknown, infer R> ? R : never
 
-/** States that aren't there can't be moved to. */
+/** A move to a state that isn't defined doesn't compile. */
 type Known<States> = {
   readonly [Name in keyof States]: {
     readonly defaultNext?: keyof States

@@ -12,7 +12,7 @@ import * as MockResponse from "../MockResponse.ts"
 import { matches, truth } from "./Conditional.ts"
 import { shown, shownText } from "./Shown.ts"
 
-/** What someone should have said: this text, one that matches, or one of which this is true. */
+/** What should have been said: this text, a text that matches, or a text for which the function returns true. */
 export type Expected = string | RegExp | ((text: string) => boolean)
 
 /** A call in a transcript. Without an `id` it gets one as it is made. */

@@ -14,7 +14,7 @@ const shown = (value: unknown): string => {
   return text.length > 200 ? `${text.slice(0, 199)}…` : text
 }
 
-/** Gives the first place where two values differ and what stands there, or `undefined` where they are equal. */
+/** Returns the first path at which two values differ and both values there, or `undefined` if they are equal. */
 export const difference = (self: unknown, that: unknown, path = ""): string | undefined => {
   if (Equal.equals(self, that)) return undefined
   if (isObject(self) && isObject(that) && Array.isArray(self) === Array.isArray(that)) {

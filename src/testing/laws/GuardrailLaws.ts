@@ -19,7 +19,7 @@ import { to } from "../../agent/perform/HandOver.ts"
 import { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { Stage } from "../../domain/GuardrailStage.ts"
 import * as Part from "../../domain/Part.ts"
-import { deepFreeze, one, oneOf, pick } from "../arbitrary/Choice.ts"
+import { deepFreeze, ofSchema, one, oneOf, pick } from "../arbitrary/Choice.ts"
 import * as ConversationArbitrary from "../ConversationArbitrary.ts"
 import { difference } from "./Difference.ts"
 import { type Breach, breach } from "./LawBroken.ts"
@@ -45,7 +45,7 @@ const stages = Stage.literals
 
 /** Texts as they are, amid others, and any other text. */
 const textOf = (texts: Plan.Texts): Arbitrary.Arbitrary<string> => {
-  const other = Arbitrary.schema(Schema.String)
+  const other = ofSchema(Schema.String)
   const known = pick(...texts)
   return oneOf(
     known,
@@ -64,18 +64,18 @@ const valueOf = ({ output, self, texts }: Subject): Arbitrary.Arbitrary<unknown>
   const json = oneOf<unknown>(
     Arbitrary.map(text, (text) => ({ text })),
     text,
-    Arbitrary.schema(Schema.Json)
+    ofSchema(Schema.Json)
   )
   switch (internalsOf(self).on) {
     case "text":
       return text
     case "input":
       return Arbitrary.array(
-        oneOf<Part.UserPart>(Arbitrary.map(text, (text) => Part.text(text)), Arbitrary.schema(Part.UserPart)),
+        oneOf<Part.UserPart>(Arbitrary.map(text, (text) => Part.text(text)), ofSchema(Part.UserPart)),
         { minLength: 1, maxLength: 3 }
       )
     case "output":
-      return output === undefined ? text : Arbitrary.schema(output)
+      return output === undefined ? text : ofSchema(output)
     case "toolCall":
     case "toolResult":
       return json

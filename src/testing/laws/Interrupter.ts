@@ -1,5 +1,5 @@
 /**
- * Interruptions at any operation of a program.
+ * Interrupts a program at any of its operations.
  *
  * @since 0.1.0
  */

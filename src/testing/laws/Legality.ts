@@ -1,12 +1,12 @@
 /**
- * What makes a conversation legal, said without the code that keeps it so.
+ * Checks that a conversation is legal, without using the code that ensures it.
  *
  * @since 0.1.0
  */
 import type { Conversation } from "../../domain/StateSchema.ts"
 
 /**
- * Gives everything that is illegal in a conversation, in those of called agents too.
+ * Returns everything that is illegal in a conversation and in those of called agents.
  *
  * @category getters
  * @since 0.1.0

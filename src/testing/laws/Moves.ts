@@ -1,5 +1,5 @@
 /**
- * What states that follow each other must keep, said without the code that keeps it so.
+ * Checks the moves between successive states, without using the code that ensures them.
  *
  * @since 0.1.0
  */
@@ -39,6 +39,8 @@ const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "ApprovalRequested",
   "CallApproved",
   "CallDenied",
+  "ResultAwaited",
+  "ResultGiven",
   "ToolCallSettled",
   "FeedbackGiven",
   "LimitReached",
@@ -49,7 +51,7 @@ const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "RunFailed"
 ])
 
-/** Says that an event should have changed a state that it left as it was. */
+/** Returns a problem if an event should have changed a state but left it as it was. */
 export const misfit = (before: AgentState, event: AgentEvent, after: AgentState): string | undefined =>
   before === after && changing.has(event._tag)
     ? `${event._tag} changes nothing: it doesn't fit the state`

@@ -36,7 +36,7 @@ export interface Subject {
 /** What a run begins with: what the user says, or a state in which something was decided. */
 type Start = string | AgentState.AgentState
 
-/** Lets no time pass by the clock: what takes time in the world takes none in states. */
+/** Stops the clock during a run, so that durations in states are 0. */
 const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.clockWith((clock) => {
     const still: Readonly<Record<string | symbol, unknown>> = {
@@ -223,16 +223,26 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, fr
 /** How often decisions are made in a run. */
 const maxRounds = 3
 
-/** Decides what waits for approval: `undefined` where nothing does, or nothing more is decided. */
+/**
+ * Decides what waits for approval, and gives the results that are awaited: `undefined` where nothing waits, or nothing more is decided. What
+ * somebody gives needn't fit the tool: then the call fails.
+ */
 const decided = (state: AgentState.AgentState, { decides }: Plan, round: number): AgentState.AgentState | undefined => {
   const waiting = AgentState.pendingApprovals(state)
-  if (waiting.length === 0 || decides === "leaves" || round >= maxRounds) return undefined
+  const awaited = AgentState.pendingResults(state)
+  if (waiting.length + awaited.length === 0 || decides === "leaves" || round >= maxRounds) return undefined
+  const given = awaited.reduce((state, { callId }, index) => {
+    const isGiven = decides === "approves" || (decides === "does both" && (round + index) % 2 === 0)
+    return Result.getOrThrow(
+      isGiven ? AgentState.giveResult(state, callId, "Here it is.") : AgentState.giveFailure(state, callId, "Lost.")
+    )
+  }, state)
   return waiting.reduce((state, { callId }, index) => {
     const isApproved = decides === "approves" || (decides === "does both" && (round + index) % 2 === 0)
     return Result.getOrThrow(
       isApproved ? AgentState.approve(state, callId) : AgentState.deny(state, callId, "No.")
     )
-  }, state)
+  }, given)
 }
 
 const dies = "nothing in a run dies"

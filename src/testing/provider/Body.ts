@@ -1,5 +1,5 @@
 /**
- * What of a response goes over the wire, and how its stream ends.
+ * The body of a response as it is sent over the wire, and how its stream ends.
  *
  * @since 0.1.0
  */

@@ -1,5 +1,5 @@
 /**
- * Who answers a request: a step of a chain, else the handler, else nobody.
+ * Which source answers a request: a step of a chain, otherwise the handler, otherwise none.
  *
  * @since 0.1.0
  */

@@ -110,7 +110,7 @@ export class Journal {
     this.defects = new Misses(limit)
   }
 
-  /** Takes a request in, and gives its number. */
+  /** Adds a request, and returns its number. */
   open(request: Omit<Entry, "number" | "by" | "outcome">): number {
     const number = ++this.#count
     this.#entries.set(number, { number, by: "nobody yet", outcome: "pending", ...request })

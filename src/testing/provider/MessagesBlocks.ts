@@ -10,7 +10,7 @@ import { type Fields, type Ids, jsonOf, type WireEvent } from "./Protocol.ts"
 
 const direct = { type: "direct" }
 
-/** What is the provider's own of a part's metadata. */
+/** Returns the provider's own metadata of a part. */
 export const ofAnthropic = (metadata: Metadata): Readonly<Record<string, unknown>> => {
   const own = metadata?.anthropic
   return Predicate.isReadonlyObject(own) ? Predicate.isReadonlyObject(own.info) ? own.info : own : {}
@@ -18,7 +18,7 @@ export const ofAnthropic = (metadata: Metadata): Readonly<Record<string, unknown
 
 const stringOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
-/** The data of reasoning that the provider shows to nobody. */
+/** The encrypted data of reasoning whose text the provider doesn't show. */
 const redacted = (metadata: Metadata): string | undefined => stringOf(ofAnthropic(metadata).redactedData)
 
 const signatureOf = (metadata: Metadata, ids: Ids): string =>

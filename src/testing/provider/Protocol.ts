@@ -61,7 +61,7 @@ export interface Reading {
   readonly whole: (delivery: Delivery, ids: Ids) => Schema.Json
   /** The stream of a response that doesn't fail, to its end. */
   readonly frames: (delivery: Delivery, ids: Ids) => ReadonlyArray<SseFrame>
-  /** What a part is that the protocol has no place for, and leaves out. */
+  /** Names a part that the protocol can't represent and so leaves out, if it is one. */
   readonly omits: (part: Delivery["parts"][number]) => string | undefined
 }
 

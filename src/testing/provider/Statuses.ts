@@ -25,7 +25,7 @@ const waits = new Set([429, 503, 529])
 /** How many bodies are counted. The one that was sent least recently is forgotten first. */
 const counted = 10_000
 
-/** Counts the requests with a body, and gives what is sent in the place of an answer, if anything. */
+/** Counts the requests with a body, and returns the status or error to send instead of an answer, if there is one. */
 export const counter = (statuses: ReadonlyArray<Status>, retryAfter: number) => {
   const counts = new Map<number, number>()
   return (body: string): Attempt | undefined => {

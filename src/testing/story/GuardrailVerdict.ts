@@ -91,7 +91,7 @@ const onAnswer = (
   calls: Calls,
   { definition: { name, output }, state }: Known,
   event: ModelResponded,
-  found: GuardedAnswer.Found | undefined,
+  found: GuardedAnswer.GivenAnswer | undefined,
   { guardrail, verdict }: Saying
 ): Telling => {
   const { parts, usage } = event

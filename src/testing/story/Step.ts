@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import type * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type { Verdict } from "../../agent/guardrail/Verdict.ts"
 import type { Decision as Decided } from "../../agent/rules/Decision.ts"
 import type { Reason } from "../../domain/AgentError.ts"
@@ -54,9 +56,7 @@ interface Happens {
 interface Changes {
   readonly _tag: "Changes"
   readonly title: string
-  readonly change: (
-    state: AgentState.AgentState
-  ) => ReturnType<typeof AgentState.approve> | ReturnType<typeof AgentState.deny>
+  readonly change: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, Error>
 }
 
 /** What a guardrail says of what stands in the step before. */
@@ -227,6 +227,45 @@ export const deny = (callId: string, reason: string): Step => ({
   _tag: "Changes",
   title: `"${callId}" is denied`,
   change: (state) => AgentState.deny(state, callId, reason)
+})
+
+/**
+ * Lets the handler of a call end without a result, which comes later.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const resultComesLater = (callId: string): Step => ({
+  _tag: "Happens",
+  title: `the result of "${callId}" comes later`,
+  event: ({ conversation }) => {
+    const call = Conversation.openCalls(conversation).find(({ id }) => id === callId)
+    return { _tag: "ResultAwaited", callId, name: call?.name ?? "", params: call?.params ?? null }
+  }
+})
+
+/**
+ * Lets somebody give a call the result that it awaits. `toolAnswers` tells it to the model.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const giveResult = (callId: string, result: Schema.Json): Step => ({
+  _tag: "Changes",
+  title: `"${callId}" is given its result`,
+  change: (state) => AgentState.giveResult(state, callId, result)
+})
+
+/**
+ * Lets somebody say that a call failed which awaits its result. `toolAnswers. tells it to the model.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const giveFailure = (callId: string, reason: string): Step => ({
+  _tag: "Changes",
+  title: `"${callId}" is given a failure`,
+  change: (state) => AgentState.giveFailure(state, callId, reason)
 })
 
 /**

@@ -9,7 +9,7 @@ import type { Answer } from "../../../src/cluster/Answer.ts"
 import { Journal } from "../../../src/cluster/Journal.ts"
 import * as Kept from "../../../src/cluster/Kept.ts"
 import { Messages } from "../../../src/cluster/Messages.ts"
-import { type Executed, handlers, makeDesk, messages, script, startsOnce } from "../desk.ts"
+import { arrived, type Executed, handlers, makeDesk, messages, script, startsOnce } from "../desk.ts"
 import { fold, logOf, problemsOf } from "./problems.ts"
 import type { Death, Scenario } from "./scenarios.ts"
 import { alive, makeProcess, mutated, type Process, type Store, storeOf } from "./stores.ts"
@@ -30,6 +30,7 @@ const desks = { careful: makeDesk(), careless: makeDesk({ isCareless: true }) }
 const send = (to: Messages, message: typeof messages[number]): Effect.Effect<Answer, unknown> => {
   const { key } = message
   if ("says" in message) return to.say(key, [{ _tag: "Text", text: message.says }])
+  if ("gives" in message) return to.giveResult(key, message.gives, arrived, false)
   return "approves" in message ? to.approve(key, message.approves, undefined) : to.deny(key, message.denies, "No.")
 }
 

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { AgentState } from "troupe"
 import type { Answer } from "../../../src/cluster/Answer.ts"
 import * as Kept from "../../../src/cluster/Kept.ts"
-import { type Executed, messages, startsOnce } from "../desk.ts"
+import { arrived, type Executed, messages, startsOnce } from "../desk.ts"
 import type { Store } from "./stores.ts"
 
 /** What came of a conversation. A message of a run that was cancelled may be refused. */
@@ -32,11 +32,21 @@ const allCalls = (state: AgentState.AgentState) =>
     turn._tag === "Assistant" ? turn.parts.flatMap((part) => part._tag === "Call" ? [part] : []) : []
   )
 
-const ofAnswers = ({ answers, cancel }: Outcome): ReadonlyArray<string> =>
-  messages.flatMap(({ key }) => {
+/** Gives the calls of a log that ended in a way. */
+const settledIn = (log: ReadonlyArray<Kept.Entry>) =>
+  log.flatMap(({ events }) => events.filter((event) => event._tag === "ToolCallSettled"))
+
+const ofAnswers = (log: ReadonlyArray<Kept.Entry>, { answers, cancel }: Outcome): ReadonlyArray<string> =>
+  messages.flatMap((message) => {
+    const { key } = message
     const answer = answers.get(key)
+    const given = "gives" in message ? settledIn(log).find(({ callId }) => callId === message.gives) : undefined
     if (answer === undefined) return [`${key} isn't answered`]
-    if (answer === "refused") return cancel === undefined ? [`${key} is refused`] : []
+    if (answer === "refused") {
+      // Of a handler whose end is unknown nobody awaits a result.
+      return cancel === undefined && given?.outcome !== "Interrupted" ? [`${key} is refused`] : []
+    }
+    if (given !== undefined && cancel === undefined && given.result !== arrived) return [`${key} isn't what was given`]
     const isCancelled = cancel?.key === key && cancel.isInTime
     return isCancelled && answer.status !== "Cancelled" ? [`${key} isn't cancelled`] : []
   })
@@ -53,7 +63,7 @@ const ofStarts = ({ executed }: Outcome): ReadonlyArray<string> => {
 
 const ofCalls = (log: ReadonlyArray<Kept.Entry>, { answers, cancel, executed }: Outcome): ReadonlyArray<string> => {
   const problems: Array<string> = []
-  const settled = log.flatMap(({ events }) => events.filter((event) => event._tag === "ToolCallSettled"))
+  const settled = settledIn(log)
   const unknown = [...answers.values()].flatMap((answer) => answer === "refused" ? [] : answer.unknown)
   for (const { callId, name, outcome } of settled) {
     const times = settled.filter((other) => other.callId === callId).length
@@ -101,5 +111,10 @@ export const problemsOf = (
   state: AgentState.AgentState,
   outcome: Outcome
 ): ReadonlyArray<string> => [
-  ...new Set([...ofAnswers(outcome), ...ofStarts(outcome), ...ofCalls(log, outcome), ...ofLog(log, state, outcome)])
+  ...new Set([
+    ...ofAnswers(log, outcome),
+    ...ofStarts(outcome),
+    ...ofCalls(log, outcome),
+    ...ofLog(log, state, outcome)
+  ])
 ]

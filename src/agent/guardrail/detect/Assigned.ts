@@ -42,9 +42,9 @@ const lineBegin = /[ \t"'`>*-]{0,8}[\w.-]{0,40}/y
 const lineEnd = /[ \t]{0,8}(?:\r?\n|$)/y
 
 /** The surroundings of a value: in quotes or alone in its line with its name, at the end of a line, or among words. */
-type Place = "setting" | "end" | "words"
+type ValueContext = "setting" | "end" | "words"
 
-type IsValue = (value: string, place: Place) => boolean
+type IsValue = (value: string, place: ValueContext) => boolean
 
 const isPassword: IsValue = (value, place) =>
   // Plain words are the text of a form or a program, and so is the name of a variable that holds a value.
@@ -77,7 +77,7 @@ const withoutMarks = (text: string, begin: number, end: number): number => {
 const valueAt = (text: string, at: number, isValue: IsValue): readonly [number, number] | undefined => {
   const start = endAt(assigns, text, at)
   if (start === undefined) return undefined
-  const isOne = (value: string, place: Place): boolean => isValue(value, place) && !noValue.test(value)
+  const isOne = (value: string, place: ValueContext): boolean => isValue(value, place) && !noValue.test(value)
   const inQuotes = endAt(quoted, text, start)
   if (inQuotes !== undefined) {
     return isOne(text.slice(start + 1, inQuotes - 1), "setting") ? [start + 1, inQuotes - 1] : undefined

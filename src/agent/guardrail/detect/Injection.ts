@@ -57,9 +57,9 @@ const vocabulary = lazy((): Vocabulary => {
 })
 
 /** The findings: the highest severity of each category, as a place in `severities`. */
-type Found = Map<InjectionCategory, number>
+type Severities = Map<InjectionCategory, number>
 
-const add = (found: Found, category: InjectionCategory, severity: Severity): void => {
+const add = (found: Severities, category: InjectionCategory, severity: Severity): void => {
   found.set(category, Math.max(severities.indexOf(severity), found.get(category) ?? 0))
 }
 
@@ -68,13 +68,13 @@ class Search {
   readonly #vocabulary: Vocabulary
   readonly #words: Words
   readonly #reader: Reader<ReadonlyArray<number>>
-  readonly #found: Found
+  readonly #found: Severities
   /** The number of the word that last matched each step of a wording, counted from 1. */
   readonly #reached: Int32Array
   #count = 0
   /** The steps that the current word matches. */
   readonly #steps: Array<number> = []
-  constructor(vocabulary: Vocabulary, text: string, found: Found) {
+  constructor(vocabulary: Vocabulary, text: string, found: Severities) {
     this.#vocabulary = vocabulary
     this.#words = new Words(text, true)
     this.#found = found
@@ -166,7 +166,7 @@ const occurs = (pattern: RegExp, text: string, from: number, to: number): boolea
 export function* findInjections(text: string): Work<ReadonlyMap<InjectionCategory, number>> {
   const folding = foldLetters(text)
   const folded = (isWork(folding) ? yield* folding : folding).text
-  const found: Found = new Map()
+  const found: Severities = new Map()
   const search = new Search(vocabulary(), folded, found)
   let pause = piece
   for (let at: number | undefined = 0; at !== undefined; at = search.next(at)) {

@@ -1,5 +1,5 @@
 /**
- * Asking the model: one request with the guardrails around it, and its whole answer told as one event.
+ * Asking the model: one request with the guardrails around it. Its whole answer is one event.
  *
  * @since 0.1.0
  */
@@ -23,12 +23,12 @@ import * as ChatContent from "./ChatContent.ts"
 import * as HeldBack from "./HeldBack.ts"
 import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
 
-/** An answer, and how many tokens a context window took its request for. */
+/** An answer, and how many tokens the context window counted for its request. */
 interface Counted extends Answer.Answer {
   readonly counted: number | undefined
 }
 
-/** Asks the model with a prompt for its answer, as it is, and takes that. */
+/** Sends a prompt to the model, and passes the answer to `take`. */
 const answerTo = <A>(
   loop: Loop.Loop,
   request: Request,
@@ -36,11 +36,11 @@ const answerTo = <A>(
   held: HeldBack.HeldBack | undefined,
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
-  const asking: Attempts.Asking = { attempts: 0, arriving: undefined, window: prompt.window, held }
+  const progress: Attempts.RequestProgress = { attempts: 0, arriving: undefined, window: prompt.window, held }
   const answering = Effect.catch(
-    Attempts.askOften(loop, { request, prompt }, asking),
+    Attempts.askOften(loop, { request, prompt }, progress),
     (error) => {
-      const { attempts } = asking
+      const { attempts } = progress
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
       return Effect.fail(
         new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
@@ -48,7 +48,7 @@ const answerTo = <A>(
     }
   )
   return Effect.map(answering, (answer) => {
-    // It has its price also if it isn't told.
+    // An answer that guardrails block isn't emitted, and its usage counts all the same.
     const { model, usage } = answer
     ModelRequest.end(loop, answer)
     Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
@@ -56,7 +56,7 @@ const answerTo = <A>(
   })
 }
 
-/** Asks the model in the state that there is by now. */
+/** Asks the model in the current state. */
 const ask = <A>(
   loop: Loop.Loop,
   held: HeldBack.HeldBack | undefined,
@@ -78,8 +78,8 @@ class InputReplaced {
 }
 
 /**
- * Asks the model while guardrails look at the input. What it says is held back until they have let that pass; a block interrupts
- * the model, and so does another input, about which it is asked anew.
+ * Asks the model while guardrails judge the input. The answer is held back until they let the input pass. A block interrupts the model. So
+ * does a replaced input; the model is then asked again.
  */
 const answerBeside = (
   loop: Loop.Loop,
@@ -110,7 +110,7 @@ const answerBeside = (
   )
 }
 
-/** Makes the event of an answer, with these parts of it. */
+/** Makes the event of an answer, with the given parts. */
 const responded = (
   { counted, finishReason, model, usage }: Counted,
   parts: Answer.Answer["parts"],
@@ -125,7 +125,7 @@ const responded = (
   ...(feedback === undefined ? undefined : { feedback })
 })
 
-/** Gives an answer's calls ids of their own. */
+/** Returns each call of an answer an id that no other call has. */
 const withOwnIds = (loop: Loop.Loop, parts: Answer.Answer["parts"]): Answer.Answer["parts"] =>
   parts.some(({ _tag }) => _tag === "Call") ? withUniqueIds(parts, loop.journal.takenIds) : parts
 
@@ -134,10 +134,10 @@ const tell = (loop: Loop.Loop, happening: Happening): void => {
   Loop.keepAnswer(loop, undefined)
 }
 
-/** Asks the model and tells its answer, while guardrails look at what was said, at the answer or at its calls. */
-const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, looking: InputGuard.Asking | undefined) {
-  if (looking?.before !== undefined) yield* looking.before
-  const beside = looking?.beside
+/** Asks the model and emits its answer, if guardrails judge the input, the answer or its calls. */
+const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, checks: InputGuard.InputChecks | undefined) {
+  if (checks?.before !== undefined) yield* checks.before
+  const beside = checks?.beside
   const isGuarded = AnswerGuard.isGuarded(loop)
   const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
   const held: HeldBack.HeldBack | undefined = isHeldOn || beside !== undefined
@@ -156,17 +156,17 @@ const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, looking: InputGu
   tell(loop, made(screened))
 })
 
-/** Asks the model and tells its answer. Fails with `ModelCallFailed` after the last attempt. */
+/** Asks the model and emits its answer. Fails with `ModelCallFailed` after the last attempt. */
 export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
   Effect.suspend(() => {
-    const looking = InputGuard.begin(loop)
-    if (looking === undefined) loop.journal.release()
-    const asking = looking !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
-      ? askGuarded(loop, looking)
+    const checks = InputGuard.begin(loop)
+    if (checks === undefined) loop.journal.release()
+    const asking = checks !== undefined || AnswerGuard.isGuarded(loop) || ScreenCalls.isGuarded(loop)
+      ? askGuarded(loop, checks)
       : ask(
         loop,
         undefined,
         (answer) => tell(loop, responded(answer, withOwnIds(loop, answer.parts), undefined))
       )
-    return ChatContent.telling(loop, looking?.beside === undefined, asking)
+    return ChatContent.telling(loop, checks?.beside === undefined, asking)
   })

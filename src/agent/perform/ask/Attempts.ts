@@ -1,7 +1,7 @@
 /**
- * The attempts of one request: each is told when it starts and when it fails, and its usage is kept where the provider may charge it.
+ * The attempts of one request: each emits its start and its failure, and its usage counts if the provider may charge it.
  *
- * An attempt that breaks off leaves nothing behind but the events of what arrived: no half turn.
+ * An attempt that breaks off leaves only the events of the pieces that arrived, and no half turn.
  *
  * @since 0.1.0
  */
@@ -36,11 +36,11 @@ const streamed = (
   loop: Loop.Loop,
   options: Options,
   asked: ModelRequest.ModelRequest,
-  asking: Asking
+  progress: RequestProgress
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> => {
-  const { held } = asking
+  const { held } = progress
   const answer = Answer.begin()
-  asking.arriving = answer
+  progress.arriving = answer
   const { path, step } = loop
   const where: Loop.Where = { path, step }
   if (held !== undefined) held.answer = answer
@@ -48,7 +48,7 @@ const streamed = (
     const at = Loop.now(loop)
     for (const part of parts) {
       if (part.type === "error") return Effect.fail(brokenOff(part.error))
-      HeldBack.take(loop, held, where, answer, part, at)
+      HeldBack.showOrHold(loop, held, where, answer, part, at)
       Answer.add(answer, part)
       if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
     }
@@ -70,23 +70,23 @@ export interface Options {
   readonly request: Request
 }
 
-/** The attempts of a request so far: their number, the answer that is arriving, the window of its prompt, and pieces held back. */
-export interface Asking {
+/** How far a request has come: the number of its attempts, the answer that is arriving, the window of its prompt, and pieces held back. */
+export interface RequestProgress {
   attempts: number
   arriving: Answer.Arriving | undefined
   readonly window: RequestPrompt["window"]
   readonly held: HeldBack.HeldBack | undefined
 }
 
-/** What an attempt used that is cut short, as far as the provider has said that. */
+/** Returns the usage of an attempt that was cut short, as far as the provider has reported it. */
 const brokenOffUse = ({ model, usage }: Pick<Answer.Arriving, "model" | "usage">) =>
   ({ usage, ...(model === undefined ? undefined : { model }), isBrokenOff: true }) as const
 
 const unknownUse = brokenOffUse({ usage: {}, model: undefined })
 
 /**
- * Reasons that say nothing of how far an answer had come. For all others a provider charges nothing for an answer that hadn't begun: it
- * refused the request, or had trouble itself.
+ * Reasons that don't say whether an answer had begun. For all others a provider charges nothing if no part arrived: it refused the request,
+ * or failed itself.
  */
 const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
   "InvalidOutputError",
@@ -97,18 +97,18 @@ const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
 ]
 
 /** Checks whether an attempt that failed used nothing: no answer had begun, and the provider didn't get the request or refused it. */
-const isFree = ({ reason }: AiError.AiError, { arriving }: Asking): boolean =>
+const isFree = ({ reason }: AiError.AiError, { arriving }: RequestProgress): boolean =>
   (arriving === undefined || !Answer.hasBegun(arriving)) &&
   (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
 
 /** Makes one attempt. It emits the start and a failure; the request emits the answer. */
-const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
+const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =>
   Effect.withFiber((fiber) => {
     const { journal } = loop
-    const { window } = asking
-    const attempt = asking.attempts++
+    const { window } = progress
+    const attempt = progress.attempts++
     Loop.keepAnswer(loop, unknownUse)
-    asking.arriving = undefined
+    progress.arriving = undefined
     const at = Loop.now(loop)
     const sent = journal.recordsContent
       ? { prompt: options.prompt.prompt, tools: options.request.tools }
@@ -120,22 +120,22 @@ const attempt = (loop: Loop.Loop, options: Options, asking: Asking) =>
     return Effect.andThen(
       journal.flush,
       Effect.suspend(() =>
-        journal.isStreaming ? streamed(fiber, loop, options, asked, asking) : whole(fiber, options, asked)
+        journal.isStreaming ? streamed(fiber, loop, options, asked, progress) : whole(fiber, options, asked)
       )
     )
   }).pipe(
     Effect.catch((error: AiError.AiError) => {
-      HeldBack.drop(asking.held)
-      if (isFree(error, asking)) Loop.keepAnswer(loop, undefined)
+      HeldBack.drop(progress.held)
+      if (isFree(error, progress)) Loop.keepAnswer(loop, undefined)
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
     })
   )
 
-/** Asks the model of the agent, by its own model or plan where it has one, as often as its schedule says. */
-export const askOften = (loop: Loop.Loop, options: Options, asking: Asking) => {
+/** Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. */
+export const askOften = (loop: Loop.Loop, options: Options, progress: RequestProgress) => {
   const { retry, settings } = loop.definition
-  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, asking)
+  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, progress)
   if (retry !== undefined) {
     call = Effect.retry(call, {
       schedule: retry,

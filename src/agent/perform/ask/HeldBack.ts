@@ -39,7 +39,7 @@ const tellPart = (
 }
 
 /** Shows a piece, or holds it back. */
-export const take = (
+export const showOrHold = (
   loop: Loop.Loop,
   held: HeldBack | undefined,
   where: Loop.Where,

@@ -8,7 +8,7 @@ import * as Wanted from "../../../domain/Wanted.ts"
 import * as MaybeEffect from "../../../handoff/MaybeEffect.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 
-/** Gives an agent's instructions in a state, or an effect that makes them. */
+/** Returns an agent's instructions in a state, or an effect that makes them. */
 export const instructionsOf = (
   { instructions, name }: Definition,
   state: AgentState

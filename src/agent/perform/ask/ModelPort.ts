@@ -21,17 +21,18 @@ import * as NativeModel from "../../../model/NativeModel.ts"
 import * as SoundPart from "../../../model/SoundPart.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
+import { shownDefect } from "../../journal/SpanExit.ts"
 import { within } from "../../journal/Telemetry.ts"
 
 /** The messages that are sent. `prompt` has all of them, and is made when it is read. */
-export interface Sent extends Pick<NativeModel.Request, "system" | "projection"> {
+export interface RequestMessages extends Pick<NativeModel.Request, "system" | "projection"> {
   readonly prompt: Prompt.Prompt
 }
 
 const text = { type: "text" } as const
 
-/** What a model is asked by its native way. */
-class Asked implements NativeModel.Request {
+/** A request to a model by its native way. */
+class NativeRequest implements NativeModel.Request {
   readonly system: Prompt.SystemMessage | undefined
   readonly projection: NativeModel.Request["projection"]
   readonly tools: NativeModel.Request["tools"]
@@ -41,8 +42,8 @@ class Asked implements NativeModel.Request {
   readonly previousResponseId = undefined
   readonly incrementalPrompt = undefined
   readonly toolCallValidation = "deferred"
-  readonly #sent: Sent
-  constructor(sent: Sent, { toolChoice, tools }: Request, span: Tracer.Span | undefined) {
+  readonly #sent: RequestMessages
+  constructor(sent: RequestMessages, { toolChoice, tools }: Request, span: Tracer.Span | undefined) {
     this.system = sent.system
     this.projection = sent.projection
     this.tools = tools
@@ -60,17 +61,17 @@ type Beside = Omit<Request, "tools">
 
 /** A request as `effect/ai` has it. */
 const optionsOf = (
-  { prompt }: Pick<Sent, "prompt">,
+  { prompt }: Pick<RequestMessages, "prompt">,
   { disableToolCallResolution, toolCallValidation, toolChoice, toolkit }: Beside
 ) => ({ prompt, toolkit, toolChoice, disableToolCallResolution, toolCallValidation })
 
-const noPrompt: Pick<Sent, "prompt"> = { prompt: Prompt.empty }
+const noPrompt: Pick<RequestMessages, "prompt"> = { prompt: Prompt.empty }
 
 type Encoded = ReadonlyArray<Response.PartEncoded>
 type EncodedPieces = ReadonlyArray<Response.StreamPartEncoded>
 type Read = ReadonlyArray<Incoming>
 
-/** Lets `effect/ai` decode parts: it asks a model that gives these. What schemas of tools need is there where the model is asked. */
+/** Lets `effect/ai` decode parts, by a model that answers with them. The services that schemas of tools need are those of the request. */
 const decoded = (
   parts: Encoded | EncodedPieces,
   ask: (model: LanguageModel.LanguageModel) => Effect.Effect<Read, AiError.AiError, unknown>
@@ -86,7 +87,7 @@ const decoded = (
     false
   )
 
-/** Says in a span what was answered. */
+/** Adds the answer to a span. */
 const annotated = (span: Tracer.Span, read: Read): Read => {
   ChatSpan.annotateResponse(span, read)
   return read
@@ -113,7 +114,7 @@ export const readPieces = (parts: EncodedPieces, beside: Beside, take: Take): Re
       (read) => take(read) ?? Effect.void
     )
 
-/** Puts the native asking of a model into its span, where there are any. One that holds what is said ends with the request's. */
+/** Asks a model natively in a span, if spans are recorded. A span that records content ends once guardrails have judged the content. */
 const inSpan = <A, R>(
   fiber: Fiber.Fiber<unknown, unknown>,
   asked: ModelRequest,
@@ -127,25 +128,26 @@ const inSpan = <A, R>(
     (span) =>
       Effect.onExit(within(ask(span), span), (exit) =>
         Effect.sync(() => {
-          const end = ChatSpan.ending(span, exit, fiber.getRef(Clock.Clock))
+          const shown = shownDefect(exit, asked.sent !== undefined)
+          const end = ChatSpan.ending(span, shown, fiber.getRef(Clock.Clock))
           if (asked.sent === undefined || !span.sampled) end()
           else asked.hold(span, end)
         }))
   )
 }
 
-/** Gives the model that a loop asks: it counts its requests itself. */
+/** Returns the model that a loop asks: it counts its requests itself. */
 const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageModel =>
   unmeasured(Context.getUnsafe(fiber.context as Context.Context<never>, LanguageModel.LanguageModel))
 
-/** Gives the native way of a model, if it has one. */
+/** Returns the native way of a model, if it has one. */
 const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.LanguageModel) =>
   NativeModel.of(model, fiber.context as Context.Context<never>)
 
 /** Asks for an answer as a whole. */
 export const generate = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: Sent,
+  sent: RequestMessages,
   request: Request,
   asked: ModelRequest
 ): Effect.Effect<ReadonlyArray<Incoming>, AiError.AiError, unknown> => {
@@ -159,7 +161,7 @@ export const generate = (
     asked,
     (span) => {
       const reading = Effect.flatMap(
-        native.generateText(new Asked(sent, request, span)),
+        native.generateText(new NativeRequest(sent, request, span)),
         (parts) => readWhole(parts, request)
       )
       return span === undefined ? reading : Effect.map(reading, (read) => annotated(span, read))
@@ -170,7 +172,7 @@ export const generate = (
 /** Asks for an answer piece by piece. */
 export const stream = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: Sent,
+  sent: RequestMessages,
   request: Request,
   asked: ModelRequest,
   take: Take
@@ -188,7 +190,7 @@ export const stream = (
     asked,
     (span) => {
       const taking: Take = span === undefined ? take : (read) => take(annotated(span, read))
-      return native.streamText(new Asked(sent, request, span), (parts) => readPieces(parts, request, taking))
+      return native.streamText(new NativeRequest(sent, request, span), (parts) => readPieces(parts, request, taking))
     }
   )
 }

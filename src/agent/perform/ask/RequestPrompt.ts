@@ -15,13 +15,13 @@ import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { type Internals, internalsOf } from "../../window/WindowType.ts"
 import { instructionsOf } from "./Instructions.ts"
-import type { Sent } from "./ModelPort.ts"
+import type { RequestMessages } from "./ModelPort.ts"
 import { cacheFor, type PromptCache } from "./PromptCache.ts"
 import { besideOf, systemOf } from "./RequestSystem.ts"
 import { type Choice, choose } from "./WindowChoice.ts"
 
 /** A prompt, and, if a context window chose its turns, the window's report and its count of tokens. */
-export class RequestPrompt implements Sent {
+export class RequestPrompt implements RequestMessages {
   readonly system: Prompt.SystemMessage | undefined
   readonly projection: Projection | undefined
   readonly window: Window | undefined

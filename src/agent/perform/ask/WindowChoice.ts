@@ -11,7 +11,7 @@ import type { Window } from "../../../domain/AgentEvent.ts"
 import { addSummary, madeOf } from "../../../domain/conversation/Summaries.ts"
 import type { AgentState, Conversation } from "../../../domain/StateSchema.ts"
 import { estimateText } from "../../../domain/TokenEstimate.ts"
-import { fit, type Sent } from "../../../domain/window/Choosing.ts"
+import { fit, type SentTurns } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -59,7 +59,7 @@ const entriesOf = (
   return cache.entries = new Entries(name, countsTokens ? new Counter(way) : undefined)
 }
 
-const stateOf = ({ foreseen, loop }: Asked): AgentState => foreseen ?? loop.state
+const stateOf = ({ foreseen, loop }: ChoiceInput): AgentState => foreseen ?? loop.state
 
 /** Returns the limits of a window in a state, and how many tokens are needed for everything besides turns. */
 interface Limits {
@@ -68,10 +68,10 @@ interface Limits {
   readonly beside: number
 }
 
-const limitsOf = (asked: Asked): Limits => {
-  const { beside: { request, texts }, entries: { counter, ratio }, window } = asked
+const limitsOf = (input: ChoiceInput): Limits => {
+  const { beside: { request, texts }, entries: { counter, ratio }, window } = input
   const { countsTokens, maxTokens, maxTurns, reserve, target } = window
-  const limit = maxTokens(stateOf(asked)) - reserve
+  const limit = maxTokens(stateOf(input)) - reserve
   const beside = counter === undefined
     ? 0
     : texts.reduce((sum, text) => sum + counter.text(text), counter.tools(request))
@@ -95,7 +95,7 @@ const exceeded = (
   { agent, counter, ratio }: Entries,
   { maxTurns }: Internals,
   { beside, limit: most, room }: Limits,
-  { sent, tokens }: Sent
+  { sent, tokens }: SentTurns
 ): Fail => {
   const isTokens = room.tokens !== Infinity && !(tokens <= room.tokens)
   const [limit, needed] = isTokens ? [most, Math.ceil((beside + tokens) * ratio)] : [maxTurns, sent.length]
@@ -151,7 +151,7 @@ const summarized = (self: Conversation, entries: Entries, goes: ReadonlyArray<Wi
   addSummary(self, { text: "…", ...entries.extend(self.summaries?.at(-1), goes) })
 
 /** What a choice is made for: a request, or only a prediction. For a prediction no summary is made and no event emitted. */
-interface Asked {
+interface ChoiceInput {
   readonly loop: Loop.Loop
   readonly foreseen?: AgentState | undefined
   readonly window: Internals
@@ -160,7 +160,7 @@ interface Asked {
 }
 
 /** An unfinished choice: the turns that are chosen so far, all turns, and their tokens. */
-interface Choosing extends Asked {
+interface Choosing extends ChoiceInput {
   readonly limits: Limits
   readonly base: ReadonlyArray<WindowTurn>
   readonly round: number
@@ -213,13 +213,13 @@ const goOn = (choosing: Choosing, from: number): Effect.Effect<Choice, unknown, 
 }
 
 /** Begins a choice with the current turns, after the new ones are counted. */
-const begin = (asked: Asked, round: number): Effect.Effect<Choice, unknown, unknown> => {
-  const { beside, entries, foreseen, loop, window } = asked
-  const { conversation: { summaries, turns }, run } = stateOf(asked)
+const begin = (input: ChoiceInput, round: number): Effect.Effect<Choice, unknown, unknown> => {
+  const { beside, entries, foreseen, loop, window } = input
+  const { conversation: { summaries, turns }, run } = stateOf(input)
   const start = (): Effect.Effect<Choice, unknown, unknown> => {
     entries.update(turns, run.inputs ?? 1)
     const summary = window.steps.some(({ _tag }) => _tag === "Summarize") ? summaries?.at(-1) : undefined
-    const limits = limitsOf(asked)
+    const limits = limitsOf(input)
     const base = entries.base(summary)
     const tokens = base === entries.all ? entries.tokens : tokensIn(base)
     const choosing: Choosing = { loop, foreseen, window, beside, entries, limits, base, round, chosen: base, tokens }
@@ -259,7 +259,7 @@ export const foresee = (
   state: AgentState
 ): Effect.Effect<Choice, unknown, unknown> => choose(loop, window, { entries: undefined }, beside, state)
 
-const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: Sent): Choice => {
+const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: SentTurns): Choice => {
   const { all, counter, ratio } = entries
   const tail = entries.tailOf(sent)
   let whole = tail

@@ -24,7 +24,7 @@ export const isMisfit = (
 ): error is AiError.AiError & { readonly reason: AiError.ToolResultEncodingError } =>
   AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
 
-/** Gives what a handler failed with, which its toolkit wraps if it was the reason of an `AiError`. */
+/** Returns the error of a handler. Its toolkit has wrapped it if it is the reason of an `AiError`. */
 const unwrapped = (entry: HandledTool, error: unknown): unknown =>
   isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
 
@@ -34,7 +34,7 @@ const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
   "ToolResultEncodingError"
 ])
 
-/** What a toolkit says of a handler that gives no Effect isn't told apart from other type errors, and names no tool. */
+/** Names the tool in a type error. A toolkit throws one if a handler returns no Effect, and doesn't name the tool. */
 const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
   cause instanceof TypeError
     ? new TypeError(`The handler of tool "${tool.name}" gave no Effect, or failed to make one: ${cause.message}`, {
@@ -60,10 +60,10 @@ const brokenDown = ({ tool }: HandledTool, fiber: Fiber.Fiber<unknown, unknown>)
 type Parent = { readonly children?: () => ReadonlySet<Fiber.Fiber<unknown, unknown>> }
 
 /**
- * Starts a handler and reads what it gives.
+ * Starts a handler and reads its results.
  *
- * The toolkit runs the handler in a fiber that ends its results, whatever happens, unless it meets what is no Effect: then the fiber is
- * gone and nothing ends them. Anything with a `pipe`, such as an `Option`, gets that far.
+ * The toolkit runs the handler in a fiber that ends the stream of results. If the handler returns something else than an Effect that has a
+ * `pipe`, such as an `Option`, that fiber dies and the stream never ends. So this fails once the fiber has died.
  */
 const reading = <A>(
   entry: HandledTool,

@@ -16,7 +16,7 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
-import type { Call } from "../../../domain/StateSchema.ts"
+import type { Answered, Call } from "../../../domain/StateSchema.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
@@ -27,6 +27,7 @@ import * as Guard from "../guard/CallGuard.ts"
 import { isRefused } from "../guard/Check.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
+import * as GivenResult from "./GivenResult.ts"
 import { type CallResult, failed } from "./ToolCall.ts"
 
 /** A call that is ready to run. */
@@ -34,21 +35,21 @@ export interface Job {
   readonly call: Call
   readonly entry: RunTool
   readonly params: unknown
-  readonly slot: Slot
+  readonly slot: CallSlot
 }
 
 /**
- * The place of a call in its turn. The call is told once it is done and all calls before it are told. `move` is the move between modes that
- * it requested.
+ * A call in its turn. Its result is emitted once it is done and those of all calls before it are emitted. `move` is the move between modes
+ * that it requested.
  */
-export interface Slot {
+export interface CallSlot {
   isDone: boolean
   settlement: Settlement | undefined
   move: ModeTransition.Pending | undefined
 }
 
-/** Settles a call that has no handler to run. Its result is kept until it is told, whatever happens before. */
-const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: CallResult): undefined => {
+/** Settles a call that has no handler to run. Its result is kept until it is emitted, even if the run is interrupted before. */
+const settleAtOnce = (loop: Loop.Loop, call: Call, slot: CallSlot, { settlement }: CallResult): undefined => {
   slot.isDone = true
   slot.settlement = { callId: call.id, name: call.name, ...settlement, duration: 0 }
   Loop.keepCall(loop, slot.settlement)
@@ -56,16 +57,16 @@ const settleAtOnce = (loop: Loop.Loop, call: Call, slot: Slot, { settlement }: C
 }
 
 /** Settles a call that can't be run, in words that the model reads. */
-const refuse = (loop: Loop.Loop, call: Call, slot: Slot, why: string): undefined =>
+const refuse = (loop: Loop.Loop, call: Call, slot: CallSlot, why: string): undefined =>
   settleAtOnce(loop, call, slot, failed(why))
 
 type Prepared = Job | undefined
 
-/** A call that is made ready, at once or by an effect. */
+/** The preparation of a call: its result, or an effect that returns that. */
 type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 
 /** Prepares a call, settles it if it can't run, or leaves it waiting for approval. */
-export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
+export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
   const refused = ScreenCalls.refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
   if (call.approvalId !== undefined) return askForProvider(loop, call, slot)
@@ -79,6 +80,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
     return refuse(loop, call, slot, `"${call.name}" isn't offered now.`)
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
+  if (call.state._tag === "Answered") return takeResult(loop, call, slot, entry, call.state)
   return decode(loop, call, slot, entry, (params) => {
     if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, params)
     return Effect.flatMap(Guard.seeParams(loop, call, loop.state), (seen) => {
@@ -96,7 +98,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: Slot): Preparing => {
  * Asks for the approval of a call that the provider runs. The approval is the result of the call; the provider's own result is in a later
  * answer.
  */
-const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
+const askForProvider = (loop: Loop.Loop, call: Call, slot: CallSlot): undefined => {
   if (call.state._tag !== "Pending") {
     return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result: "Approved" } })
   }
@@ -105,6 +107,15 @@ const askForProvider = (loop: Loop.Loop, call: Call, slot: Slot): undefined => {
   return undefined
 }
 
+/** Settles a call with the result that somebody gave. Its tool had a handler; one that has none any more can't read it. */
+const takeResult = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: ToolEntry, given: Answered): Preparing =>
+  entry._tag === "Handled"
+    ? Effect.map(
+      GivenResult.readGiven(loop, call, entry, given),
+      (answered) => settleAtOnce(loop, call, slot, answered)
+    )
+    : refuse(loop, call, slot, `The tool "${call.name}" takes no result from outside.`)
+
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
   Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)
 
@@ -112,7 +123,7 @@ const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown>
 const decode = (
   loop: Loop.Loop,
   call: Call,
-  slot: Slot,
+  slot: CallSlot,
   entry: RunTool | ModeTool,
   use: (params: unknown) => Preparing
 ): Preparing => {
@@ -125,7 +136,7 @@ const decode = (
   return Exit.isExit(decoded) ? take(decoded) : Effect.flatMap(decoded, (exit) => asEffect(take(exit)))
 }
 
-const refuseParams = (loop: Loop.Loop, call: Call, slot: Slot, { message }: Error): undefined =>
+const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: Error): undefined =>
   refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
 
 /**
@@ -141,7 +152,7 @@ const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
 }
 
 /** Requests a handoff, unless its parameters are wrong, or another call of the turn requested one first. */
-const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTool): Preparing => {
+const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: HandoffTool): Preparing => {
   const request = Handoff.requestOf(entry.handoff, call)
   if (Result.isFailure(request)) return refuseParams(loop, call, slot, request.failure)
   // Guardrails judge a handoff first, so that the result is the same in a run that stopped after the first one that passed.
@@ -163,7 +174,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: Slot, entry: HandoffTo
 }
 
 /** Requests a move between modes. It is carried out once the other calls of the turn are settled. */
-const askForMove = (loop: Loop.Loop, call: Call, slot: Slot, { mode }: ModeTool): Preparing => {
+const askForMove = (loop: Loop.Loop, call: Call, slot: CallSlot, { mode }: ModeTool): Preparing => {
   const ask = (transition: ModeTransition.ModeTransition): undefined => {
     Loop.emit(loop, { _tag: "ModeTransitionRequested", transition })
     const move = loop.state.transition
@@ -206,7 +217,7 @@ const answerOfMove = (
  * Corrects what the model is told about the moves that the calls of an answer requested, once all of them are known. Calls that still run
  * (`areMore`) may request another.
  */
-export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMore: boolean): void => {
+export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, areMore: boolean): void => {
   for (const slot of slots) {
     const { move, settlement } = slot
     if (move === undefined || settlement === undefined) continue
@@ -219,7 +230,7 @@ export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<Slot>, areMo
 const ready = (
   loop: Loop.Loop,
   call: Call,
-  slot: Slot,
+  slot: CallSlot,
   entry: RunTool | ModeTool,
   params: unknown
 ): Preparing => {

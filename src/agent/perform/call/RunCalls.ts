@@ -1,30 +1,33 @@
 /**
  * Running the open calls of a turn: several at once, settled in the model's order.
  *
- * A call that asks for a handoff waits: the agent hands over once the others are settled.
- * A call that finishes before one in front of it is told after it, so that the events of a turn have one order.
+ * 1. A call that requests a handoff stays open: the agent hands over once the others are settled.
+ * 2. The result of a call is emitted after those of the calls before it, whenever it ends. So the events of a turn have one order.
+ * 3. If a fatal tool fails, the other calls of its turn end first, and then the run fails.
  *
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
+import { isDeferred } from "../../definition/DeferResult.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
-import { concludeMoves, type Job, prepare, type Slot } from "./PrepareCall.ts"
+import { type CallSlot, concludeMoves, type Job, prepare } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
-/** Calls that are made ready: their places in the turn, and those that are to run. */
+/** Prepared calls: the slots of all, and those that are to run. */
 interface Ready {
-  readonly slots: Array<Slot>
+  readonly slots: Array<CallSlot>
   readonly jobs: Array<Job>
 }
 
-/** Makes calls ready one after the other, and gives the effect that goes on if one of them needs it. */
+/** Prepares calls one after the other. Returns an effect for the rest once a call needs one. */
 const prepareAll = (
   loop: Loop.Loop,
   calls: ReadonlyArray<Call>,
@@ -32,7 +35,7 @@ const prepareAll = (
 ): Effect.Effect<void, never, unknown> | undefined => {
   const { jobs, slots } = ready
   while (slots.length < calls.length) {
-    const slot: Slot = { isDone: false, settlement: undefined, move: undefined }
+    const slot: CallSlot = { isDone: false, settlement: undefined, move: undefined }
     const call = calls[slots.length]!
     slots.push(slot)
     const prepared = prepare(loop, call, slot)
@@ -47,16 +50,16 @@ const prepareAll = (
   return undefined
 }
 
-/** Runs calls that are ready. */
+/** Runs prepared calls. */
 const runAll = (
   loop: Loop.Loop,
   { jobs, slots }: Ready,
-  onAnswer: Running["onAnswer"]
+  onAnswer: RunningCalls["onAnswer"]
 ): Effect.Effect<void, unknown, unknown> => {
   concludeMoves(loop, slots, jobs.length > 0)
   const told = settleInOrder(loop, slots)
   if (jobs.length === 0) return told
-  const running: Running = { loop, slots, onAnswer, fatal: undefined }
+  const running: RunningCalls = { loop, slots, onAnswer, fatal: undefined }
   const runGroup = (group: ReadonlyArray<Job>) =>
     group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
       concurrency: loop.definition.toolConcurrency,
@@ -87,14 +90,14 @@ export const runCalls = (
       : Effect.flatMap(preparing, () => runAll(loop, ready, onAnswer))
   })
 
-interface Running {
+interface RunningCalls {
   readonly loop: Loop.Loop
-  readonly slots: ReadonlyArray<Slot>
+  readonly slots: ReadonlyArray<CallSlot>
   readonly onAnswer: ((answered: CallResult) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
 
-/** Calls that may run side by side; one of an exclusive tool stands alone. */
+/** Returns groups of calls that may run side by side. The call of an exclusive tool is a group of its own. */
 const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => {
   const groups: Array<Array<Job>> = []
   let last: Array<Job> | undefined
@@ -107,8 +110,8 @@ const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => 
   return groups
 }
 
-/** Tells the settlements that nothing stands in front of any more. */
-const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effect<void> => {
+/** Emits the results of the calls that have ended, up to the first that hasn't. */
+const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Effect<void> => {
   for (const slot of slots) {
     if (!slot.isDone) break
     if (slot.settlement === undefined) continue
@@ -118,18 +121,20 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<Slot>): Effect.Effe
   return loop.journal.flush
 }
 
-/** Runs a call and settles it when its turn comes. */
-const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown> => {
+/** Runs a call, and settles it once the calls before it are settled. */
+const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, unknown> => {
   const { loop, slots } = running
   const { call, entry, slot } = job
   return Effect.suspend(() => {
     const startedAt = Loop.now(loop)
     const { asked, id: callId, name, params } = call
     Loop.emit(loop, { _tag: "ToolCallStarted", callId, name, params, ...(asked === undefined ? undefined : { asked }) })
-    const done = (answered: CallResult | undefined): Effect.Effect<void> => {
+    const done = (answered: CallResult | "Suspended" | "Deferred"): Effect.Effect<void> => {
       slot.isDone = true
-      if (answered === undefined) {
+      if (answered === "Suspended") {
         Loop.emit(loop, { _tag: "ToolCallSuspended", callId, name })
+      } else if (answered === "Deferred") {
+        Loop.emit(loop, { _tag: "ResultAwaited", callId, name, params })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
         slot.settlement = { callId, name, ...answered.settlement, duration }
@@ -137,21 +142,25 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
       const told = settleInOrder(loop, slots)
-      // A call in front of it isn't done.
+      // A call before it hasn't ended.
       if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
       return told
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
-        loop.journal.isObserved ? Effect.andThen(loop.journal.flush, keptAnswer(loop, job)) : seenAnswer(loop, job),
+        loop.journal.isObserved ? keptAnswer(loop, job) : seenAnswer(loop, job),
         {
           onSuccess: (answered) => {
             Telemetry.endTool(span, loop, call, answered?.settlement)
-            return done(answered)
+            return done(answered ?? "Suspended")
           },
           onFailure: (cause) => {
             if (!Cause.hasDies(cause)) return Effect.failCause(cause)
-            Telemetry.crashTool(span)
+            if (entry._tag === "Handled" && isDeferred(cause)) {
+              Telemetry.endTool(span, loop, call, undefined)
+              return done("Deferred")
+            }
+            Telemetry.endFailed(span, loop, Exit.failCause(cause))
             const crashed = done(failed(`The tool "${name}" crashed.`))
             return Effect.flatMap(Effect.uninterruptible(crashed), () => Effect.failCause(cause))
           }
@@ -162,11 +171,25 @@ const execute = (running: Running, job: Job): Effect.Effect<void, never, unknown
 
 type Answering = Effect.Effect<CallResult | undefined, never, unknown>
 
-/** Begins a call whose start is kept. A run whose events can't be kept any more is being stopped: it begins no other call. */
-const keptAnswer = (loop: Loop.Loop, job: Job): Answering =>
-  Effect.suspend(() => loop.journal.hasFailed ? Effect.interrupt : seenAnswer(loop, job))
+/**
+ * Begins a call once its start is kept. If events can't be kept any more, the run is being stopped, and no other call begins: one whose start
+ * was told stays open, because its handler never ran.
+ */
+const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
+  const { call: { id: callId, name } } = job
+  let hasBegun = false
+  const begin = Effect.suspend(() => {
+    if (loop.journal.hasFailed) return Effect.interrupt
+    hasBegun = true
+    return seenAnswer(loop, job)
+  })
+  const keepOpen = Effect.sync(() => {
+    if (loop.journal.hasFailed && !hasBegun) Loop.emit(loop, { _tag: "ToolCallSuspended", callId, name })
+  })
+  return Effect.onInterrupt(Effect.andThen(loop.journal.flush, begin), () => keepOpen)
+}
 
-/** Gives what came of a call once the guardrails have let it pass. */
+/** Returns the result of a call after guardrails have judged it. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
   const answering = answerOf(loop, job)
   return loop.definition.guardrails.toolResult.length === 0 ?
@@ -188,7 +211,7 @@ const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
   }
 }
 
-/** Lets a tool of a mode that is used alone run with the services of the program that entered it. */
+/** Runs a tool of a stand-alone mode with the services of the program that entered the mode. */
 const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): Answering => {
   const context = modes === undefined
     ? undefined
@@ -196,7 +219,7 @@ const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): A
   return context === undefined ? self : Effect.provideContext(self, context)
 }
 
-/** What an agent that was called answers: nothing yet while it is stopped. */
+/** Returns the answer of a called agent, or `undefined` if its run has only stopped. */
 const answerOfChild = (entry: AgentTool, child: AgentState): CallResult | undefined => {
   switch (child.status._tag) {
     case "Complete":

@@ -44,7 +44,8 @@ class TimedOut extends Cause.TimeoutError {}
 /** Makes the outcome of a failed call, with the words that the model reads. */
 export const failed = (result: Schema.Json): CallResult => ({ settlement: { outcome: "Failed", result } })
 
-const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): CallResult => {
+/** Makes the outcome of a call that succeeded, with what the model reads. */
+export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): CallResult => {
   const result = JsonValue.within(encoded)
   if (result === undefined) {
     return failed(`The tool "${tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
@@ -60,12 +61,12 @@ const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): Cal
   }
 }
 
-/** The defect of a handler whose Effect succeeded with what nobody ran. */
+/** The defect of a handler whose Effect succeeded with another Effect, which nobody ran. */
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
-/** Says that a result doesn't fit its schema. What is wrong with it quotes it, so it is for the log, unless guardrails look at results. */
-const refused = ({ definition }: Loop.Loop, { tool }: HandledTool, why: unknown): Effect.Effect<CallResult> => {
+/** Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and not even that if guardrails judge results. */
+export const refused = ({ definition }: Loop.Loop, { tool }: HandledTool, why: unknown): Effect.Effect<CallResult> => {
   const said = `The result of tool "${tool.name}" doesn't fit its schema`
   return Effect.as(
     definition.guardrails.toolResult.length === 0 ? Effect.logWarning(said, why) : Effect.logWarning(said),
@@ -79,7 +80,7 @@ const takesExits = ({ successSchema }: HandledTool["tool"], exit: unknown): bool
   return is(exit) && !is(Object.create({}))
 }
 
-/** Checks whether a handler succeeded with what nobody ran. What `Effect.succeed` makes is an `Exit`. */
+/** Checks whether a handler succeeded with an Effect, which nobody ran. `Effect.succeed` makes an `Exit`. */
 const isUnrun = ({ tool }: HandledTool, value: unknown): boolean =>
   Wanted.isUnrun(value) || (Exit.isExit(value) && !takesExits(tool, value))
 

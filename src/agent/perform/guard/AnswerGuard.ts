@@ -1,5 +1,5 @@
 /**
- * Guardrails on answers: asked about what a model says before the state holds it.
+ * Guardrails on answers: they judge what a model says before the state has it.
  *
  * An answer is what a model says when it has nothing more to call, or what it gives by `final_answer`. Text beside calls is a remark:
  * guardrails on text judge it too, and a refused remark is dropped. If it is JSON that the agent's schema decodes, guardrails on answers
@@ -72,7 +72,7 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
 const withValue = (
   codec: OutputCodec | undefined,
   { instead, parts, shows }: Seen,
-  found: GuardedAnswer.Found
+  found: GuardedAnswer.GivenAnswer
 ): Seen => {
   const { call, value } = found
   const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
@@ -232,7 +232,7 @@ const seeSaid = (
 const seeAnswer = (
   loop: Loop.Loop,
   state: AgentState,
-  found: GuardedAnswer.Found,
+  found: GuardedAnswer.GivenAnswer,
   passed: Seen,
   isShown: boolean,
   within: Seen

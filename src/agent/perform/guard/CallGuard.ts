@@ -81,7 +81,7 @@ export const seeParams = (
  */
 const ownOf = (
   entry: RunTool,
-  { outcome, result }: Found,
+  { outcome, result }: ToolResult,
   own: CallResult["own"]
 ): Effect.Effect<Partial<CallResult>> => {
   if (own === undefined) return Effect.succeed({})
@@ -94,19 +94,19 @@ const ownOf = (
 }
 
 /** The result of a tool, and what its model reads instead, if that is something else. */
-type Found = CallResult["settlement"]
+type ToolResult = CallResult["settlement"]
 
-const spokenIn = ({ modelOutput = [] }: Found): ReadonlyArray<string> =>
+const spokenIn = ({ modelOutput = [] }: ToolResult): ReadonlyArray<string> =>
   modelOutput.flatMap((part) => part.type === "text" ? [part.text] : [])
 
-type ModelOutput = NonNullable<Found["modelOutput"]>
+type ModelOutput = NonNullable<ToolResult["modelOutput"]>
 
 const withSpoken = (output: ModelOutput, texts: ReadonlyArray<string>): ModelOutput => {
   let at = 0
   return output.map((part) => part.type === "text" ? { ...part, text: texts[at++] ?? "" } : part)
 }
 
-const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Found> => ({
+const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<ToolResult> => ({
   at: "toolResult",
   context,
   given: ({ result }) => result,

@@ -1,7 +1,7 @@
 /**
- * Guardrails at work in a loop: each is told when it starts and when it has its verdict, and stands in a span of its own.
+ * Running guardrails in a loop: each emits its start and its verdict, and has a span of its own.
  *
- * A verdict that is there at once costs its two events and its span.
+ * A guardrail that needs no effect costs its two events and its span, and no turn of the runtime.
  *
  * @since 0.1.0
  */
@@ -16,6 +16,7 @@ import * as Texts from "../../guardrail/Texts.ts"
 import { type Block, block, type Replace, type Retry, type Verdict } from "../../guardrail/Verdict.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
+import * as Telemetry from "../../journal/Telemetry.ts"
 import * as Consequences from "../../rules/VerdictConsequences.ts"
 import * as GuardrailEvents from "./GuardrailEvents.ts"
 import * as Span from "./Span.ts"
@@ -23,36 +24,36 @@ import * as Span from "./Span.ts"
 type Replaced = GuardrailSettled["replaced"]
 
 /**
- * How a kind of value is checked: the part that guardrails look at, how what they replaced is put in its place (or what is wrong with
- * that), and what the state holds then.
+ * How a kind of value is judged: which part of it guardrails see, how their replacement is put in its place (or why it doesn't fit), and
+ * what the state has afterwards.
  */
 export interface Kind<A> {
   readonly at: Consequences.LookedAt
   readonly context: Context
-  /** Gives what the guardrails look at that are made for this kind: the value by default. */
+  /** Returns what guardrails of this stage see: the value by default. */
   readonly given?: (value: A) => unknown
-  /** Puts what one of them gave in the place of that. */
+  /** Replaces that by what a guardrail returned. */
   readonly put?: (value: A, given: unknown) => Result.Result<A, string>
-  /** Gives the texts that guardrails on text look at: each text in the value by default. */
+  /** Returns the texts that guardrails on text see: each text in the value by default. */
   readonly texts?: (value: A) => ReadonlyArray<string>
-  /** Judges those: each by itself by default. */
+  /** Judges the texts: each by itself by default. */
   readonly judgeTexts?: typeof Texts.judge
-  /** Puts what they gave in the places of those. */
+  /** Replaces the texts. */
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
-  /** What stands in the state in the place of what is blocked. */
+  /** Returns what the state has instead of a blocked value. */
   readonly blocked?: (by: string, reason: string) => Replaced
 }
 
-/** What came of a value: another one, or the same, or that it doesn't pass. */
+/** The result of a check: the value passed, possibly replaced, or was refused. */
 export type Checked<A> = { readonly _tag: "Passed"; readonly value: A; readonly isReplaced: boolean } | Refused
 
-/** A value didn't pass a guardrail. */
+/** A guardrail refused a value. */
 export interface Refused extends Consequences.Refused {
   readonly _tag: "Refused"
 }
 
-/** Checks whether something didn't pass. */
+/** Checks whether a result is a refusal. */
 export const isRefused = (u: unknown): u is Refused => u instanceof Refusal
 
 class Refusal implements Refused {
@@ -69,18 +70,18 @@ class Refusal implements Refused {
 class Passage<A> {
   readonly loop: Loop.Loop
   readonly kind: Kind<A>
-  readonly held: GuardrailEvents.Held | undefined
+  readonly held: GuardrailEvents.WaitingEvents | undefined
   value: A
   isReplaced = false
   refusal: Refusal | undefined = undefined
   #texts: ReadonlyArray<string> | undefined = undefined
-  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: GuardrailEvents.Held | undefined) {
+  constructor(loop: Loop.Loop, value: A, kind: Kind<A>, held: GuardrailEvents.WaitingEvents | undefined) {
     this.loop = loop
     this.value = value
     this.kind = kind
     this.held = held
   }
-  /** Gives the texts in the value, which are looked for once. */
+  /** The texts in the value, found once. */
   get texts(): ReadonlyArray<string> {
     return this.#texts ??= (this.kind.texts ?? Texts.textsIn)(this.value)
   }
@@ -117,7 +118,7 @@ const judge = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail): Judged =
     : judge((kind.given === undefined ? value : kind.given(value)) as never, context)
 }
 
-/** Puts what a guardrail gave in the place of what it was given. */
+/** Puts a guardrail's replacement in the place of what the guardrail saw. */
 const putBack = <A>(
   { kind, value }: Passage<A>,
   { guardrail }: StagedGuardrail,
@@ -132,7 +133,7 @@ const putBack = <A>(
     : kind.putTexts(value, texts)
 }
 
-/** Gives the verdict that counts for a kind of value: what can't be replaced or tried again is blocked. */
+/** Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry where there is none. */
 const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdict<unknown>): Counting<A> => {
   const { kind: { at }, loop: { definition, state } } = passage
   const verdict = given._tag === "Retry" ? Consequences.counting(given, at, definition, state) : given
@@ -143,29 +144,29 @@ const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdic
     : block(`its replacement doesn't fit: ${put.failure}`)
 }
 
-/** Tells that a guardrail begins, at a time in epoch milliseconds. */
+/** Emits the start of a guardrail, at a time in epoch milliseconds. */
 const start = <A>({ held, kind, loop }: Passage<A>, { guardrail }: StagedGuardrail, at: number): GuardrailStarted =>
   GuardrailEvents.start(loop, held, guardrail.name, kind.context, at)
 
 /**
- * Gives what stands in the state once a guardrail was the last: what is told on the way there may still hold what a later one masks, or
- * refuses.
+ * Returns what replaces the value in the state after the last guardrail. Earlier replacements aren't emitted, because a later guardrail may
+ * mask or refuse what they hold.
  */
-const standing = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
+const replacementOf = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
   refusal !== undefined
     ? kind.blocked?.(refusal.guardrail, Consequences.saidIn(refusal))
     : isReplaced
     ? kind.replaced?.(value)
     : undefined
 
-/** Gives what else is told of a verdict: why, and if nobody is asked behind it, what stands in the state then. */
+/** Returns the other fields of a verdict's event: the reason, and, if no guardrail follows, what replaces the value in the state. */
 const more = <A>(
   passage: Passage<A>,
   given: Counting<A> | undefined,
   isLast: boolean
 ): Pick<GuardrailSettled, "reason" | "replaced"> | undefined => {
   const isOver = isLast || given === undefined || passage.refusal !== undefined
-  const replaced = isOver ? standing(passage) : undefined
+  const replaced = isOver ? replacementOf(passage) : undefined
   const reason = given === undefined || given._tag === "Pass"
     ? undefined
     : given._tag === "Retry"
@@ -177,7 +178,7 @@ const more = <A>(
   }
 }
 
-/** Tells the verdict of a guardrail that was told to have begun, and gives the time; without one it was interrupted, or broke down. */
+/** Emits the verdict of a guardrail, and returns the time. Without a verdict it was interrupted, or had a defect. */
 const end = <A>(
   passage: Passage<A>,
   begun: GuardrailStarted,
@@ -191,7 +192,7 @@ const end = <A>(
   return at
 }
 
-/** Waits for a verdict. Whatever happens meanwhile, what was told to begin is told to end. */
+/** Waits for a verdict. Whatever happens meanwhile, a start that was emitted gets its end. */
 const wait = <A>(
   passage: Passage<A>,
   staged: StagedGuardrail,
@@ -210,18 +211,19 @@ const wait = <A>(
       Effect.sync(() => {
         const counted = Exit.isSuccess(exit) ? exit.value : undefined
         Span.end(span, counted?._tag ?? "Interrupted")
+        Telemetry.endFailed(span, loop, exit)
         if (told !== undefined) end(passage, told, counted, isLast)
       })))
 }
 
-/** Asks guardrails from one on. Those that know at once cost no turn of the runtime. */
+/** Runs guardrails, beginning with the one at an index. Those that need no effect cost no turn of the runtime. */
 const askFrom = <A>(
   passage: Passage<A>,
   guardrails: ReadonlyArray<StagedGuardrail>,
   first: number,
   spans: SpanRecorder
 ): Effect.Effect<void, never, unknown> => {
-  // Where one ends the next begins: clocks are read once for both.
+  // One begins when the one before it ends, so clocks are read once for both.
   let time = spans.now
   let at = Loop.now(passage.loop)
   for (let index = first; index < guardrails.length && passage.refusal === undefined; index++) {
@@ -240,25 +242,25 @@ const askFrom = <A>(
     } catch (defect) {
       const died = Exit.die(defect)
       end(passage, start(passage, staged, at), undefined, isLast)
-      Span.tell(spans, staged, time, "Interrupted", died)
+      Span.record(spans, staged, time, "Interrupted", died, passage.loop.journal.recordsContent)
       return died
     }
     at = end(passage, start(passage, staged, at), counted, isLast)
-    time = Span.tell(spans, staged, time, counted._tag, Exit.void)
+    time = Span.record(spans, staged, time, counted._tag, Exit.void)
   }
   return Effect.void
 }
 
 /**
- * Asks guardrails one after the other, each about what the one before it passed on, until one refuses. If there is something to be
- * `held` in, nobody is told of them before `GuardrailEvents.tellHeld`.
+ * Runs guardrails one after the other, each on what the one before it passed on, until one refuses. With `held`, their events wait there
+ * for `GuardrailEvents.emitWaiting`.
  */
 export const check = <A>(
   loop: Loop.Loop,
   guardrails: ReadonlyArray<StagedGuardrail>,
   value: A,
   kind: Kind<A>,
-  held?: GuardrailEvents.Held
+  held?: GuardrailEvents.WaitingEvents
 ): Effect.Effect<Checked<A>, never, unknown> =>
   Effect.withFiber((fiber) => {
     const passage = new Passage(loop, value, kind, held)

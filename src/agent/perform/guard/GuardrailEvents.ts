@@ -1,5 +1,5 @@
 /**
- * How guardrails at work are told: at once, or once what they looked at is told.
+ * The events of guardrails. They are emitted at once, or after the event of what the guardrails judged.
  *
  * @since 0.1.0
  */
@@ -7,11 +7,11 @@ import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEv
 import type { Context } from "../../guardrail/GuardrailType.ts"
 import * as Loop from "../../journal/Loop.ts"
 
-/** Events of guardrails that wait until what they looked at is told. Their numbers are their places here. */
-export type Held = Array<GuardrailStarted | GuardrailSettled>
+/** Events of guardrails that wait until the event of what was judged is emitted. Their sequence numbers are indices into this list. */
+export type WaitingEvents = Array<GuardrailStarted | GuardrailSettled>
 
-/** Tells events that were held, with numbers and a time that follow what was told before them. */
-export const tellHeld = (loop: Loop.Loop, held: Held): void => {
+/** Emits events that waited, with the next sequence numbers and the current time. */
+export const emitWaiting = (loop: Loop.Loop, held: WaitingEvents): void => {
   const { journal, path, step } = loop
   const at = Loop.now(loop)
   const sequences: Array<number> = []
@@ -23,19 +23,19 @@ export const tellHeld = (loop: Loop.Loop, held: Held): void => {
   }
 }
 
-/** The number of the next event. One that is held gets its own when it is told. */
-const nextSequence = ({ journal }: Loop.Loop, held: Held | undefined): number =>
+/** Returns the sequence number of the next event. An event that waits gets another one when it is emitted. */
+const nextSequence = ({ journal }: Loop.Loop, held: WaitingEvents | undefined): number =>
   held === undefined ? journal.nextSequence() : held.length
 
-const tell = (loop: Loop.Loop, held: Held | undefined, event: GuardrailStarted | GuardrailSettled): void => {
+const tell = (loop: Loop.Loop, held: WaitingEvents | undefined, event: GuardrailStarted | GuardrailSettled): void => {
   if (held === undefined) loop.journal.record(event, loop)
   else held.push(event)
 }
 
-/** Tells that a guardrail begins, at a time in epoch milliseconds. */
+/** Emits the start of a guardrail, at a time in epoch milliseconds. */
 export const start = (
   loop: Loop.Loop,
-  held: Held | undefined,
+  held: WaitingEvents | undefined,
   guardrail: string,
   { call, stage }: Context,
   at: number
@@ -58,10 +58,10 @@ export const start = (
   return event
 }
 
-/** Tells what came of a guardrail that was told to have begun. */
+/** Emits the verdict of a guardrail whose start was emitted. */
 export const settle = (
   loop: Loop.Loop,
-  held: Held | undefined,
+  held: WaitingEvents | undefined,
   { at: startedAt, calls, callId, guardrail, path, run, sequence: started, stage, step }: GuardrailStarted,
   verdict: GuardrailSettled["verdict"],
   at: number,

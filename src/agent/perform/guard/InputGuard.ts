@@ -1,10 +1,11 @@
 /**
- * Guardrails on what users say, and modes or callers in their place: asked before the first request of the agent in control that reads
- * it, or beside that. Until then nobody is told what was said to the outermost agent, no store and no observer. What is said to a called
- * one is told only then, since others tell and save beside it what they do (`tell`).
+ * Guardrails on inputs: of users, and of modes and callers in their place. They judge an input before the first request that would send
+ * it, or beside that request.
  *
- * 1. What has been let pass isn't recorded in the state: a run that stopped before its model answered asks again when it goes on.
- * 2. What was blocked is marked in its turn. Nobody looks at the mark, and a run that should answer it fails as the one before did.
+ * 1. Until they have, no observer, stream or store sees the input of the outermost agent: its events are withheld. Other agents run beside
+ *    a called one, whose events can't be withheld, so guardrails judge its input before any event has it (`emitInput`).
+ * 2. The state doesn't record that an input passed. If a run stops before its model answers, the run that continues it asks again.
+ * 3. A blocked input is replaced by a marker in its turn. Guardrails don't judge the marker, and a run that should answer it fails again.
  *
  * @since 0.1.0
  */
@@ -22,11 +23,11 @@ import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
-import { type Held, tellHeld } from "./GuardrailEvents.ts"
+import { emitWaiting, type WaitingEvents } from "./GuardrailEvents.ts"
 
 const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
-/** The turns of users that the guardrails of an agent have let pass: what stands in a turn isn't looked at twice in a run. */
+/** The user turns that the guardrails of an agent have let pass, so that no turn is judged twice in a run. */
 interface Passed {
   readonly agent: string
   readonly turns: WeakSet<Turn>
@@ -44,8 +45,8 @@ const passedBy = (loop: Loop.Loop): Passed => {
 }
 
 /**
- * Finds the turns of users, by their places, that the agent in control is to read for the first time: those that no model has
- * answered, and if it took over those that the run answers.
+ * Returns the indices of the user turns that the agent in control reads for the first time: those that no model has answered, and, if the
+ * agent took over, those that the run answers.
  */
 const unread = (loop: Loop.Loop): ReadonlyArray<number> => {
   const { definition, state: { conversation: { turns }, run } } = loop
@@ -64,12 +65,12 @@ const unread = (loop: Loop.Loop): ReadonlyArray<number> => {
   return places.filter((at) => !known.turns.has(turns[at]!))
 }
 
-/** Gives what was blocked of what the run is to answer. */
+/** Returns the failure of a run that should answer a blocked input. */
 const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undefined => {
   const { conversation: { turns }, run } = loop.state
   const said = places.map((at) => turns[at]).filter(isSaid)
   const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
-  // What a mode said matters while that is on its way in or out.
+  // What a mode said counts only while that mode is set up or cleaned up.
   const last = loop.isChangingModes ? said.slice(-1) : []
   const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked
   return blocked === undefined
@@ -77,7 +78,7 @@ const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undef
     : new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...blocked }))
 }
 
-/** Checks whether what was said last was blocked. Guardrails of another agent may have done so where nobody could be picked. */
+/** Checks whether the last input was blocked. Guardrails of another agent may have done so, if no agent could be picked. */
 const hasMark = ({ state: { conversation: { turns } } }: Loop.Loop): boolean => {
   for (let at = turns.length - 1; at >= 0 && turns[at]!._tag !== "Assistant"; at--) {
     const turn = turns[at]
@@ -90,7 +91,7 @@ const hasText = (part: Part.UserPart): part is Part.Text => part._tag === "Text"
 
 const textsOf = (parts: User["parts"]): ReadonlyArray<string> => parts.filter(hasText).map(({ text }) => text)
 
-/** Puts texts in the places of those among parts, and one behind parts that have none. A text that was emptied is left out. */
+/** Replaces the texts of parts. If no part has text, the new text comes last. A text that is empty now is left out. */
 const withTexts = (parts: User["parts"], texts: ReadonlyArray<string>): User["parts"] => {
   if (!parts.some(hasText)) return [...parts.filter(({ _tag }) => _tag === "File"), Part.text(texts.join(""))]
   let at = 0
@@ -101,7 +102,7 @@ const withTexts = (parts: User["parts"], texts: ReadonlyArray<string>): User["pa
 
 const isParts = Schema.is(Schema.Array(Part.UserPart))
 
-/** Gives what stands in the place of words that a guardrail of an agent blocked, while another may be in control. */
+/** Returns the marker for an input that a guardrail blocked. It names the guardrail's agent if another one is in control. */
 const inPlaceOf = (inControl: string, agent: string, guardrail: string, reason: string) => ({
   input: blockedInput,
   blocked: { ...(agent === inControl ? undefined : { agent }), guardrail, reason }
@@ -124,7 +125,7 @@ const kindOf = (
   blocked: (guardrail, reason) => ({ turn, ...inPlaceOf(state.agent, agent, guardrail, reason) })
 })
 
-/** Asks guardrails of an agent about what users have said. Gives whether something of it was replaced. */
+/** Lets guardrails of an agent judge user turns, and returns whether they replaced any. */
 const ask = (
   loop: Loop.Loop,
   guardrails: ReadonlyArray<StagedGuardrail>,
@@ -145,21 +146,21 @@ const ask = (
   return Effect.suspend(() => from(0, false))
 }
 
-/** Notes that what stands at some places has been let pass by all. */
+/** Notes that all guardrails have let some turns pass. */
 const pass = (loop: Loop.Loop, places: ReadonlyArray<number>): void => {
   const known = passedBy(loop)
   for (const at of places) known.turns.add(loop.state.conversation.turns[at]!)
 }
 
-/** What guardrails are asked about an input: before the request, and beside it. */
-export interface Asking {
+/** The checks of an input: those before the request, and those beside it. */
+export interface InputChecks {
   readonly before: Effect.Effect<unknown, Fail, unknown> | undefined
-  /** Gives whether something was replaced. */
+  /** Returns whether the input was replaced. */
   readonly beside: Effect.Effect<boolean, Fail, unknown> | undefined
 }
 
-/** Gives what guardrails are to be asked before the agent in control reads what users said, if there is anything. */
-export const begin = (loop: Loop.Loop, isLastOnly = false): Asking | undefined => {
+/** Returns the checks that are due before the agent in control reads an input, if there are any. */
+export const begin = (loop: Loop.Loop, isLastOnly = false): InputChecks | undefined => {
   const { input, parallel } = loop.definition.guardrails
   if (input.length === 0 && parallel.length === 0 && !hasMark(loop)) return undefined
   const places = isLastOnly ? unread(loop).slice(-1) : unread(loop)
@@ -178,11 +179,11 @@ export const begin = (loop: Loop.Loop, isLastOnly = false): Asking | undefined =
   }
 }
 
-/** Checks whether guardrails look at what is said to an agent. */
+/** Checks whether guardrails judge the inputs of an agent. */
 export const isGuarded = ({ guardrails: { input, parallel } }: Definition): boolean =>
   input.length > 0 || parallel.length > 0
 
-/** What is said to an agent, as it is told: a marker stands for what was blocked. */
+/** An input as its event has it: with a marker instead of blocked words. */
 export interface Said {
   readonly input: User["parts"]
   readonly blocked?: Blocked
@@ -193,13 +194,13 @@ const guardrailsOf = ({ guardrails: { input, parallel } }: Definition): Readonly
   ...parallel
 ]
 
-/** Asks about words that nobody has been told, and holds what guardrails say. `state` has the words. */
+/** Judges an input that no event has yet, and keeps the events of its guardrails in `held`. `state` has the input. */
 const admit = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   judges: ReadonlyArray<Definition>,
   input: User["parts"],
   state: AgentState,
-  held: Held
+  held: WaitingEvents
 ): Effect.fn.Return<Said, never, unknown> {
   const turn = state.conversation.turns.length - 1
   let parts = input
@@ -212,11 +213,12 @@ const admit = Effect.fnUntraced(function*(
 })
 
 /**
- * Tells what is said to an agent, which the guardrails of `judges` look at: who is to read it first. What is said to the outermost agent
- * is withheld until they have. That can't be done to a called one, beside which others tell and save what they do: they are asked first,
- * and what passes is told. `foresee` gives the state with the words. Gives an effect if anybody has to be asked.
+ * Emits an input by `told`, and lets the guardrails of `judges` judge it, the agents that read it first.
+ *
+ * The events of the outermost agent are withheld until then. For a called agent, guardrails judge first, and `told` emits what passed;
+ * `foresee` returns the state with the input. Returns an effect if guardrails must be asked at once.
  */
-export const tell = (
+export const emitInput = (
   loop: Loop.Loop,
   judges: ReadonlyArray<Definition>,
   input: User["parts"],
@@ -230,27 +232,27 @@ export const tell = (
     return undefined
   }
   return Effect.suspend(() => {
-    const held: Held = []
+    const held: WaitingEvents = []
     const state = foresee()
     return Effect.map(admit(loop, judges, input, state, held), (said) => {
       told(said)
-      tellHeld(loop, held)
+      emitWaiting(loop, held)
       if (said.blocked === undefined) pass(loop, [state.conversation.turns.length - 1])
     })
   })
 }
 
-/** Asks about what was said last without waiting for a request, if something else comes first. */
+/** Judges the last input at once, if something else comes before the first request. */
 export const askNow = (loop: Loop.Loop): Effect.Effect<void, Fail, unknown> =>
   Effect.suspend(() => {
-    const asking = begin(loop, true)
-    const asked = Effect.andThen(asking?.before ?? Effect.void, asking?.beside ?? Effect.void)
+    const checks = begin(loop, true)
+    const asked = Effect.andThen(checks?.before ?? Effect.void, checks?.beside ?? Effect.void)
     return Effect.map(asked, () => loop.journal.release())
   })
 
 /**
- * Asks guardrails about what was said last to the outermost agent, though no request will read it now: it is kept all the same. `judges`
- * are those who might have read it.
+ * Judges the last input of the outermost agent although no request will read it: the state keeps it all the same. `judges` are the agents
+ * that might have read it.
  */
 export const askAnyway = (loop: Loop.Loop, judges: ReadonlyArray<Definition>): Effect.Effect<void, never, unknown> => {
   const places = [loop.state.conversation.turns.length - 1]

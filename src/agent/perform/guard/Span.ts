@@ -8,6 +8,7 @@ import type * as Exit from "effect/Exit"
 import type * as Tracer from "effect/Tracer"
 import type { GuardrailSettled } from "../../../domain/AgentEvent.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
+import { shownExit } from "../../journal/SpanExit.ts"
 import type { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 
@@ -22,15 +23,16 @@ export const end = (span: Tracer.Span, verdict: GuardrailSettled["verdict"]): vo
   span.attribute("troupe.guardrail.verdict", verdict)
 
 /** Records the span of a guardrail with an immediate verdict, which began at a time. Returns the time of its end. */
-export const tell = (
+export const record = (
   recorder: SpanRecorder,
   { attributes, span: name }: StagedGuardrail,
   startTime: bigint,
   verdict: GuardrailSettled["verdict"],
-  exit: Exit.Exit<unknown, unknown>
+  exit: Exit.Exit<unknown, unknown>,
+  recordsContent = false
 ): bigint => {
   const span = recorder.begin(name, attributes, startTime)
   if (span === undefined) return startTime
   end(span, verdict)
-  return recorder.end(span, exit)
+  return recorder.end(span, shownExit(span, exit, recordsContent))
 }

@@ -13,8 +13,9 @@ import * as ModeStack from "../../../domain/ModeStack.ts"
 import type { Entered } from "../../../modes/Host.ts"
 import { because, NameTaken } from "../../../modes/ModeError.ts"
 import type * as ModeType from "../../../modes/ModeType.ts"
+import type { Roster } from "../../definition/AgentDefinition.ts"
 import { prepare } from "../../definition/AgentModes.ts"
-import { extend } from "../../definition/Roster.ts"
+import { checkRosters, extend } from "../../definition/Roster.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { withoutCallerServices } from "../CallerServices.ts"
@@ -23,10 +24,16 @@ import * as EnterMode from "./EnterMode.ts"
 import { encode } from "./ModeParams.ts"
 import type { EnterResult } from "./SetUpMode.ts"
 
-/** Returns the conflict of names between a mode that is used alone and the agents of a loop, if there is one. */
+/** Returns the rosters of the agents that lead to a called one, whose handlers come from the same environment. */
+const rostersAbove = ({ parent }: Loop.Loop): ReadonlyArray<Roster> =>
+  parent === undefined ? [] : [parent.roster, ...rostersAbove(parent)]
+
+/** Returns the conflict of names between a mode that is used alone and the agents that run, if there is one. */
 const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
   try {
-    extend(loop.roster, [mode])
+    const extended = extend(loop.roster, [mode])
+    const above = rostersAbove(loop)
+    if (above.length > 0) checkRosters([...above, extended])
     return undefined
   } catch (error) {
     return new NameTaken({ mode: mode.name, issue: messageOf(error) })
@@ -66,8 +73,10 @@ const isIn = (cause: Cause.Cause<unknown>, error: unknown): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === error)
 
 /**
- * Returns a mode that its program can leave, or nothing to leave if the mode was on top already and stayed. An interruption may come after the mode is entered and before the program has it; then the
- * mode is left here. Failures other than the set-up's own become what `toError` makes of them.
+ * Enters a mode, and returns how its program leaves it. If the mode was on top already and stayed, leaving does nothing.
+ *
+ * An interruption may come after the mode is entered and before the program has it; then the mode is left here. Failures other than the
+ * set-up's own become what `toError` makes of them.
  */
 export const leavable = (
   enter: (result: EnterResult) => Effect.Effect<void, unknown, unknown>,

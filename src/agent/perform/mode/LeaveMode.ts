@@ -16,6 +16,7 @@ import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
 import { asAgentError, fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { shownExit } from "../../journal/SpanExit.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import * as StayingModes from "../../rules/StayingModes.ts"
@@ -194,7 +195,8 @@ const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<L
       ? leaving
       : Effect.onExitPrimitive(Telemetry.within(leaving, span), (exit) => {
         const hasFailed = Exit.isSuccess(exit) && exit.value.failures.length > 0
-        spans.end(span, hasFailed ? Exit.failCause(exit.value.failures.reduce(Cause.combine)) : exit)
+        const ended = hasFailed ? Exit.failCause(exit.value.failures.reduce(Cause.combine)) : exit
+        spans.end(span, shownExit(span, ended, loop.journal.recordsContent))
         return undefined
       }, true)
   })

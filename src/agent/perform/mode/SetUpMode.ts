@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { shownExit } from "../../journal/SpanExit.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { leave, noteOfLeaving, runAndLeaveNested, tellFailure } from "./LeaveMode.ts"
@@ -93,7 +94,7 @@ export const setUp = (
         span === undefined ? undefined : Telemetry.inSpan(span)
       )
       const ended = Effect.onExitPrimitive(settingUp, (exit) => {
-        if (span !== undefined) spans.end(span, exit)
+        if (span !== undefined) spans.end(span, shownExit(span, exit, loop.journal.recordsContent))
         return undefined
       }, true)
       return Loop.flushed(

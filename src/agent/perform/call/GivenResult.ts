@@ -1,0 +1,47 @@
+/**
+ * A result that came from outside of the run: it is read, cut and judged as if the handler had just given it.
+ *
+ * The handler ended in an earlier run, so its services, retries and time-outs are over. A given failure is a text for the model. It doesn't
+ * end the run, even if the tool is fatal, because it isn't the tool's typed error.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { Answered, Call } from "../../../domain/StateSchema.ts"
+import type { HandledTool } from "../../definition/AgentDefinition.ts"
+import { readResult } from "../../definition/CallTool.ts"
+import type * as Loop from "../../journal/Loop.ts"
+import { seeResult } from "../guard/CallGuard.ts"
+import { shortened } from "./ResultLength.ts"
+import { type CallResult, failed, refused, succeeded } from "./ToolCall.ts"
+
+/** Reads a success by the tool's schema. What doesn't fit is a failed call. */
+const read = (
+  loop: Loop.Loop,
+  entry: HandledTool,
+  { outcome, result }: Answered
+): Effect.Effect<CallResult, never, unknown> =>
+  outcome === "Failed"
+    ? Effect.succeed(failed(result))
+    : Effect.matchEffect(readResult(entry, result), {
+      onFailure: (issue) => refused(loop, entry, issue),
+      onSuccess: ({ encoded, value }) => Effect.succeed(succeeded(entry, value, encoded))
+    })
+
+/** Returns the result of a call that was given one from outside. */
+export const readGiven = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  given: Answered
+): Effect.Effect<CallResult, never, unknown> => {
+  const { maxLength } = entry.policy
+  const answered = Effect.map(
+    read(loop, entry, given),
+    (answered): CallResult =>
+      maxLength === undefined ? answered : { ...answered, settlement: shortened(answered.settlement, maxLength) }
+  )
+  return loop.definition.guardrails.toolResult.length === 0
+    ? answered
+    : Effect.flatMap(answered, (answered) => seeResult(loop, call, entry, answered))
+}
