@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted } from "effect"
+import { Deferred, Effect, Layer, Logger, Redacted, Schedule } from "effect"
 import { connect, createServer, type Socket } from "node:net"
+import { AgentState } from "troupe"
 import { MockModel } from "troupe/testing"
 import * as Databases from "../../examples/backend/store/Databases.ts"
 import { assistant } from "./assistant.ts"
@@ -17,16 +18,17 @@ const logging = () => {
 const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
   Effect.flatMap(holds, (holds_) => holds_ ? Effect.void : Effect.andThen(Effect.sleep("50 millis"), until(holds)))
 
-/** A way to a server, which can be cut and mended. */
+/** A way to a server, which can be cut, held without being cut, and mended. */
 const wire = (host: string, port: number) =>
   Effect.gen(function*() {
     const sockets = new Set<Socket>()
+    let isHeld = false
     const keep = (socket: Socket) => sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)))
     const server = createServer((near) => {
       const far = connect(port, host)
       keep(near)
       keep(far)
-      near.pipe(far).pipe(near)
+      if (!isHeld) near.pipe(far).pipe(near)
     })
     const listen = (at: number) =>
       Effect.callback<number>((resume) => {
@@ -39,9 +41,18 @@ const wire = (host: string, port: number) =>
       server.close()
       for (const socket of sockets) socket.destroy()
     })
+    // Whoever writes hears nothing, and isn't told that nobody reads.
+    const hold = Effect.sync(() => {
+      isHeld = true
+      for (const socket of sockets) socket.unpipe().pause()
+    })
+    const letGo = Effect.sync(() => {
+      isHeld = false
+      for (const socket of sockets) socket.destroy()
+    })
     const at = yield* listen(0)
     yield* Effect.addFinalizer(() => cut)
-    return { at, cut, mend: listen(at) }
+    return { at, cut, hold, letGo, mend: listen(at) }
   })
 
 postgres.describe("A Postgres that goes away", () => {
@@ -81,6 +92,52 @@ postgres.describe("A Postgres that goes away", () => {
       assert.deepEqual(lines.map((line) => line.split(/:| after/)[0]), ["The database is away", "The database is back"])
     }))
   }, 30_000)
+})
+
+postgres.describe("A Postgres that falls silent", () => {
+  it.live(
+    "holds nobody up: requests end with 503, what was under way goes on when it speaks again, and nothing is lost",
+    () => {
+      const { lines, logged } = logging()
+      return logged(Effect.gen(function*() {
+        const { place } = yield* postgres.make
+        const url = new URL(place)
+        const way = yield* wire(url.hostname, Number(url.port))
+        url.hostname = "127.0.0.1"
+        url.port = String(way.at)
+        const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
+        const asked = yield* Deferred.make<void>()
+        const answer = yield* Deferred.make<void>()
+        const model = MockModel.make(() =>
+          Effect.andThen(Deferred.succeed(asked, undefined), Effect.as(Deferred.await(answer), "An answer."))
+        )
+        const serving = yield* serve({ store: { context, isShared: true }, agents: assistant(model) })
+        const { id, params } = yield* serving.begin()
+        yield* Deferred.await(asked)
+        yield* way.hold
+        yield* Deferred.succeed(answer, undefined)
+        const from = Date.now()
+        const statuses = yield* Effect.forEach(
+          ["/ready", `/v1/conversations/${id}`, "/v1/conversations"],
+          (path) => Effect.map(serving.fetch(path), ({ status }) => status),
+          { concurrency: "unbounded" }
+        )
+        assert.deepEqual(statuses, [503, 503, 503])
+        // A connection, a statement and its way back take 2, 2 and 1 seconds at most, and a busy machine more.
+        assert.isBelow(Date.now() - from, 15_000)
+        assert.deepEqual(lines.map((line) => line.split(":")[0]), ["The database is away"])
+        yield* way.letGo
+        const { conversations } = yield* serving.client()
+        const read = Effect.retry(conversations.read({ params }), {
+          while: () => true,
+          schedule: Schedule.spaced("50 millis")
+        })
+        yield* until(Effect.map(read, ({ isRunning }) => !isRunning))
+        assert.strictEqual(AgentState.text((yield* read).state), "An answer.")
+      }))
+    },
+    60_000
+  )
 })
 
 for (const backing of backings) {
