@@ -131,60 +131,6 @@ postgres.describe("A Postgres that falls silent", () => {
         const read = Effect.orDie(
           Effect.retry(conversations.read({ params }), { while: () => true, schedule: Schedule.spaced("50 millis") })
         )
-        yield* until(Effect.map(ready, (status) => status === 200))
-        const { conversations } = yield* serving.client()
-        yield* until(Effect.map(
-          Effect.orDie(conversations.list()),
-          (list) => list.length === 10 && list.every(({ isRunning }) => !isRunning)
-        ))
-        assert.deepEqual(lines.map((line) => line.split(/:| after/)[0]), [
-          "The database is away",
-          "The database is back"
-        ])
-      }))
-    },
-    30_000
-  )
-})
-
-postgres.describe("A Postgres that falls silent", () => {
-  it.live(
-    "holds nobody up: requests end with 503, what was under way goes on when it speaks again, and nothing is lost",
-    () => {
-      const { lines, logged } = logging()
-      return logged(Effect.gen(function*() {
-        const { place } = yield* postgres.make
-        const url = new URL(place)
-        const way = yield* wire(url.hostname, Number(url.port))
-        url.hostname = "127.0.0.1"
-        url.port = String(way.at)
-        const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
-        const asked = yield* Deferred.make<void>()
-        const answer = yield* Deferred.make<void>()
-        const model = MockModel.make(() =>
-          Effect.andThen(Deferred.succeed(asked, undefined), Effect.as(Deferred.await(answer), "An answer."))
-        )
-        const serving = yield* serve({ store: { context, isShared: true }, agents: assistant(model) })
-        const { id, params } = yield* serving.begin()
-        yield* Deferred.await(asked)
-        yield* way.hold
-        yield* Deferred.succeed(answer, undefined)
-        const from = Date.now()
-        const statuses = yield* Effect.forEach(
-          ["/ready", `/v1/conversations/${id}`, "/v1/conversations"],
-          (path) => Effect.map(serving.fetch(path), ({ status }) => status),
-          { concurrency: "unbounded" }
-        )
-        assert.deepEqual(statuses, [503, 503, 503])
-        // A connection, a statement and its way back take 2, 2 and 1 seconds at most, and a busy machine more.
-        assert.isBelow(Date.now() - from, 15_000)
-        assert.deepEqual(lines.map((line) => line.split(":")[0]), ["The database is away"])
-        yield* way.letGo
-        const { conversations } = yield* serving.client()
-        const read = Effect.retry(conversations.read({ params }), {
-          while: () => true,
-          schedule: Schedule.spaced("50 millis")
-        })
         yield* until(Effect.map(read, ({ isRunning }) => !isRunning))
         assert.strictEqual(AgentState.text((yield* read).state), "An answer.")
       }))
