@@ -67,6 +67,13 @@ const prose = (text: string): ReadonlyArray<string> => {
   })
 }
 
+/**
+ * A heading that nobody searches for: it asks a question, or a pronoun stands for its subject. In a table of contents it doesn't say what the
+ * part is about.
+ */
+const riddle =
+  /^#+ (?:(?:what|which|who|when|where|whether|why|how)\b|.*\b(?:it|this|those|each one|one that|of them)\b(?!:))/i
+
 const isRule = (line: string | undefined): boolean =>
   line !== undefined && /^\|[\s:|-]+\|$/.test(line) && line.includes("-")
 
@@ -100,6 +107,7 @@ export const look = (file: string, text: string, words: ReadonlyArray<string>): 
   const lines = prose(text)
   return lines.flatMap((line, i) => [
     ...find(file, i + 1, line),
+    ...(riddle.test(line) ? [{ file, line: i + 1, phrase: "heading that is a riddle" }] : []),
     ...(line.startsWith("|") && isRule(lines[i + 1]) && line.slice(1, -1).split("|").some((cell) => cell.trim() === "")
       ? [{ file, line: i + 1, phrase: "column without a name" }]
       : [])

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Ref, Schema, Stream } from "effect"
+import { Context, Deferred, Effect, Fiber, Latch, Layer, Ref, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
@@ -151,9 +151,11 @@ describe("A conversation", () => {
       assert.strictEqual((yield* client("1").say("Who are you?")).text, "I am 1")
       assert.strictEqual((yield* client("2").say("Who are you?")).text, "I am 2")
       assert.deepStrictEqual(yield* Ref.get(runs), ["1", "2"])
-      const reading = yield* Effect.forkChild(Stream.runCollect(client("1").events()))
-      const waiting = yield* Effect.forkChild(Stream.runDrain(client("2").events()))
-      yield* Effect.repeat(client("1").view, { times: 2 })
+      const told = { "1": yield* Latch.make(), "2": yield* Latch.make() }
+      const eventsOf = (id: keyof typeof told) => Stream.tap(client(id).events(), () => told[id].open)
+      const reading = yield* Effect.forkChild(Stream.runCollect(eventsOf("1")))
+      const waiting = yield* Effect.forkChild(Stream.runDrain(eventsOf("2")))
+      yield* Effect.andThen(told["1"].await, told["2"].await)
       yield* client("1").remove
       assert.strictEqual((yield* Fiber.join(reading)).at(-1)?.event._tag, "RunCompleted")
       assert.isUndefined(waiting.pollUnsafe())

@@ -31,13 +31,13 @@ describe("A death", () => {
   it.live(
     "at any write, before it, after it, or only seemingly, loses nothing and starts nothing twice",
     () => Effect.map(problems((writes) => range(0, single(writes))), (found) => assert.deepStrictEqual(found, [])),
-    60_000
+    120_000
   )
 
   it.live(
     "after another, and while a message is cancelled, does neither",
     () => Effect.map(problems((writes) => range(single(writes), 300)), (found) => assert.deepStrictEqual(found, [])),
-    60_000
+    120_000
   )
 
   for (const { describe, layer } of backings.slice(1)) {
@@ -62,23 +62,23 @@ describe("A death", () => {
     Effect.map(
       problems(() => range(100, 100), "marks"),
       (found) => assert.match(found.join("\n"), /was started 2 times/)
-    ))
+    ), 120_000)
 
   it.live("would say inputs twice if messages had no keys", () =>
     Effect.map(
       problems((writes) => range(0, single(writes)), "keys"),
       (found) => assert.match(found.join("\n"), /4 inputs/)
-    ))
+    ), 120_000)
 
   it.live("would let a process that was replaced write if it took no epoch", () =>
     Effect.map(
       problems(() => range(0, 100), "epoch"),
       (found) => assert.match(found.join("\n"), /replaced has written/)
-    ))
+    ), 120_000)
 
   it.live("would cut calls if what a handover interrupts were kept", () =>
     Effect.map(
       problems((writes) => range(3, writes, 5), "closing"),
       (found) => assert.match(found.join("\n"), /l\d+ is Interrupted/)
-    ))
+    ), 120_000)
 })

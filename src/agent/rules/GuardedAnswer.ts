@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { textIn } from "../../domain/conversation/Turns.ts"
@@ -26,13 +27,23 @@ export interface GivenAnswer {
 export const isFinalCall = (part: AssistantPart): part is Call =>
   part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
 
-/** Finds the answer in a model's output. Parameters that don't decode aren't one: they go back to the model. */
+const foundIn = (decoded: Result.Result<unknown, unknown>, call: Call | undefined): GivenAnswer | undefined =>
+  Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
+
+/**
+ * Finds the answer in a model's output: of several calls the first that decodes, as a run accepts it. Parameters that don't decode aren't
+ * one: they go back to the model.
+ */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
-  const call = codec === undefined ? undefined : parts.find(isFinalCall)
-  if (call === undefined && !isOver) return undefined
-  if (codec === undefined) return { value: textIn(parts), call }
-  const decoded = call === undefined ? codec.fromText(textIn(parts)) : codec.fromParams(call.params)
-  return Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
+  const calls = codec === undefined ? [] : parts.filter(isFinalCall)
+  if (calls.length === 0 && !isOver) return undefined
+  if (codec === undefined) return { value: textIn(parts), call: undefined }
+  if (calls.length === 0) return foundIn(codec.fromText(textIn(parts)), undefined)
+  for (const call of calls) {
+    const found = foundIn(codec.fromParams(call.params), call)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** Returns the value of an answer as JSON. */
@@ -50,6 +61,18 @@ export const toText = (codec: OutputCodec | undefined, value: unknown): string =
 export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
 
+/** The white space between the signs of a JSON text. */
+const between = /("(?:[^"\\]|\\.)*")|\s+/g
+
+/**
+ * Checks whether a model gave a value and nothing else. Guardrails judge the value, so what else its JSON holds wasn't judged: keys that
+ * the schema doesn't have, or a key twice.
+ */
+export const isAllOf = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): boolean =>
+  codec === undefined || (call === undefined
+    ? textIn(parts).replace(between, "$1") === toText(codec, value)
+    : Equal.equals(call.params, toParams(codec, value)))
+
 /** Returns the parts of an answer with another value. */
 export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): Parts =>
   call === undefined
@@ -61,16 +84,18 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, 
 /** The placeholder for an answer that a guardrail rejected, whose words mustn't be kept. */
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
+/** Returns parts in which calls that give an answer are failed calls without parameters. */
+export const withoutCalls = (parts: Parts, but?: Call): Parts =>
+  parts.map((part) =>
+    isFinalCall(part) && part !== but
+      ? {
+        ...part,
+        params: {},
+        state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." }
+      }
+      : part
+  )
+
 /** Returns the parts of an answer that a guardrail rejected, without its words. */
 export const sentBack = (parts: Parts, { call }: GivenAnswer): Parts =>
-  call === undefined
-    ? textIn(parts) === "" ? parts : withText(parts, notAccepted)
-    : parts.map((part) =>
-      isFinalCall(part)
-        ? {
-          ...part,
-          params: {},
-          state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." }
-        }
-        : part
-    )
+  call !== undefined ? withoutCalls(parts) : textIn(parts) === "" ? parts : withText(parts, notAccepted)

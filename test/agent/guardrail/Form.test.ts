@@ -16,6 +16,14 @@ describe("A length", () => {
     })
   })
 
+  it("counts an emoji of several code points as several", () => {
+    passes(Guardrail.length({ max: 1 }), "😀")
+    for (const emoji of ["❤️", "🇩🇪", "👍🏽"]) {
+      blocks(Guardrail.length({ max: 1 }), { [emoji]: "has more than 1 characters" })
+      passes(Guardrail.length({ min: 2, max: 2 }), emoji)
+    }
+  })
+
   it("may have one limit", () => {
     passes(Guardrail.length({ min: 1 }), "a".repeat(100_000))
     passes(Guardrail.length({ max: 0 }), "")

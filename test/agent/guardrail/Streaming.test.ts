@@ -204,8 +204,8 @@ describe("An answer by final_answer", () => {
       assert.deepStrictEqual(yield* beside("It is Ada."), [
         "Replace",
         "Pass",
-        `final_answer {"name":"Bob"}`,
         "text It is her.",
+        `final_answer {"name":"Bob"}`,
         "responded"
       ])
       assert.deepStrictEqual(yield* beside("A blocked text."), [

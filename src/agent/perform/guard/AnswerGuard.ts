@@ -15,7 +15,7 @@ import { textIn } from "../../../domain/conversation/Turns.ts"
 import type { Happening } from "../../../domain/Happening.ts"
 import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
-import type { AgentState, AssistantPart } from "../../../domain/StateSchema.ts"
+import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
 import type { OutputCodec } from "../../definition/OutputCodec.ts"
 import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
 import * as Texts from "../../guardrail/Texts.ts"
@@ -43,6 +43,14 @@ const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.t
 
 /** The text that is shown instead of one that isn't, if any. */
 const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
+
+/** The parameters that are shown instead of the pieces of a call. */
+const paramsInstead = ({ id: callId, name }: Call, params: Schema.Json): Happening => ({
+  _tag: "ToolParamsDelta",
+  callId,
+  name,
+  delta: JSON.stringify(params)
+})
 
 /** Makes the kind of an answer, or of a text if nothing reads it. */
 const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<unknown> => {
@@ -77,12 +85,7 @@ const withValue = (
   const { call, value } = found
   const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
   if (call === undefined) return { ...given, shows: thoughts, instead: textInstead(GuardedAnswer.toText(codec, value)) }
-  const delta = JSON.stringify(GuardedAnswer.toParams(codec, value))
-  return {
-    ...given,
-    shows,
-    instead: [...instead, { _tag: "ToolParamsDelta", callId: call.id, name: call.name, delta }]
-  }
+  return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, value))] }
 }
 
 /** Checks whether an agent's answers are judged. */
@@ -156,10 +159,13 @@ const seeRemark = (
   const value = codec === undefined ? undefined : Result.getOrUndefined(codec.fromText(text))
   const isText = value === undefined
   const reader = isText ? undefined : codec
+  const isWhole = GuardedAnswer.isAllOf(reader, parts, { call: undefined, value })
   const kind: Kind<unknown> = { ...kindOf(loop, state, reader), at: "remark" }
   const checking = check(loop, isText ? guardrails.remark : guardrails.output, isText ? text : value, kind)
   return Effect.map(checking, (checked): Seen => {
-    if (checked._tag === "Passed" && !checked.isReplaced) return { parts, shows: thoughtsAndText, instead: [] }
+    if (checked._tag === "Passed" && !checked.isReplaced && isWhole) {
+      return { parts, shows: thoughtsAndText, instead: [] }
+    }
     const said = checked._tag === "Passed" ? GuardedAnswer.toText(reader, checked.value) : ""
     withdraw(
       loop,
@@ -179,25 +185,27 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
   })
 }
 
-/** Asks the guardrails on text about an answer by a call that doesn't fit: it goes back to the model, and is kept. */
-const seeMisfit = (
+/** Asks the guardrails on text about answers by calls that don't fit: they go back to the model, and are kept. */
+const seeMisfits = (
   loop: Loop.Loop,
   state: AgentState,
   parts: ReadonlyArray<AssistantPart>
 ): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
   const { guardrails: { remark }, name, output: codec } = loop.definition
-  const call = codec === undefined || remark.length === 0 ? undefined : parts.find(GuardedAnswer.isFinalCall)
-  if (codec === undefined || call === undefined) return Effect.succeed(parts)
+  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isFinalCall)
+  if (codec === undefined || calls.length === 0) return Effect.succeed(parts)
   const declared = DeclaredKeys.ofParams(codec.tool.tool)
-  const kind: Kind<Schema.Json> = {
+  const kind: Kind<ReadonlyArray<Schema.Json>> = {
     at: "remark",
     context: { stage: "output", agent: name, state },
     texts: (params) => Texts.textsIn(params, declared),
     putTexts: (params, texts) => Result.succeed(Texts.withTexts(params, texts, declared))
   }
-  return Effect.map(check(loop, remark, call.params, kind), (checked) => {
-    if (checked._tag === "Passed" && !checked.isReplaced) return parts
-    return parts.with(parts.indexOf(call), { ...call, params: checked._tag === "Passed" ? checked.value : {} })
+  return Effect.map(check(loop, remark, calls.map(({ params }) => params), kind), (checked) => {
+    if (checked._tag === "Refused") return GuardedAnswer.withoutCalls(parts)
+    if (!checked.isReplaced) return parts
+    let at = 0
+    return parts.map((part) => GuardedAnswer.isFinalCall(part) ? { ...part, params: checked.value[at++]! } : part)
   })
 }
 
@@ -210,21 +218,55 @@ const seeSaid = (
   const { output: codec } = loop.definition
   const isOver = next(state)._tag === "Stop"
   const found = GuardedAnswer.find(codec, parts, isOver)
-  if (found === undefined) {
-    return Effect.flatMap(seeMisfit(loop, state, parts), (parts) => {
-      const seen = seeRemark(loop, state, parts)
-      return isOver ? Effect.map(seen, ({ parts }): Seen => ({ parts, shows: thoughts, instead: [] })) : seen
-    })
+  if (found !== undefined) return seeFound(loop, state, parts, found, false)
+  // Without what guardrails replaced, an answer may fit that didn't: then it is one.
+  const seeAgain = (seen: Seen): Effect.Effect<Seen, Fail, unknown> | undefined => {
+    const fitting = seen.parts === parts ? undefined : GuardedAnswer.find(codec, seen.parts, isOver)
+    return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
   }
-  if (found.call === undefined) {
+  return Effect.flatMap(seeMisfits(loop, state, parts), (kept) => {
+    const fitting = seeAgain({ parts: kept, shows: thoughts, instead: [] })
+    if (fitting !== undefined) return fitting
+    const seeing = seeRemark(loop, state, kept)
+    return isOver
+      ? Effect.flatMap(seeing, ({ parts }) => {
+        const seen: Seen = { parts, shows: thoughts, instead: [] }
+        return seeAgain(seen) ?? Effect.succeed(seen)
+      })
+      : seeing
+  })
+}
+
+/** Asks the guardrails about an answer that was found. With `isChanged`, what arrived of it isn't what was found. */
+const seeFound = (
+  loop: Loop.Loop,
+  state: AgentState,
+  parts: ReadonlyArray<AssistantPart>,
+  found: GuardedAnswer.GivenAnswer,
+  isChanged: boolean
+): Effect.Effect<Seen, Fail, unknown> => {
+  const { guardrails: { isReleasedEarly }, output: codec } = loop.definition
+  const { call } = found
+  const isWhole = !isChanged && GuardedAnswer.isAllOf(codec, parts, found)
+  if (call === undefined) {
     const passed: Seen = { parts, shows: all, instead: [] }
-    return seeAnswer(loop, state, found, passed, textIn(parts) !== "", passed)
+    // What guardrails replaced was withdrawn already.
+    return seeAnswer(loop, state, found, isWhole, passed, !isChanged && textIn(parts) !== "", passed)
   }
-  return Effect.flatMap(seeRemark(loop, state, parts), (seen) => {
-    const passed: Seen = { ...seen, shows: seen.shows === thoughtsAndText ? all : allButText }
+  // A run accepts one answer, so no other one is judged, kept or shown.
+  const calls = parts.filter(GuardedAnswer.isFinalCall)
+  const ids = new Set(calls.map(({ id }) => id))
+  return Effect.flatMap(seeRemark(loop, state, GuardedAnswer.withoutCalls(parts, call)), (seen) => {
+    const shows = seen.shows === thoughtsAndText ? all : allButText
+    const passed: Seen = isReleasedEarly ? { ...seen, shows } : {
+      ...seen,
+      // The pieces of a call may hold more than what was read of them.
+      shows: (piece) => shows(piece) && !(piece.type === "tool-params-delta" && ids.has(piece.id)),
+      instead: [...seen.instead, paramsInstead(call, call.params)]
+    }
     // Withdrawing text withdraws the remark too, so the remark is shown again.
-    const instead = loop.definition.guardrails.isReleasedEarly ? textInstead(textIn(seen.parts)) : seen.instead
-    return seeAnswer(loop, state, found, passed, true, { ...seen, instead })
+    const instead = isReleasedEarly ? textInstead(textIn(seen.parts)) : seen.instead
+    return seeAnswer(loop, state, found, isWhole && calls.length === 1, passed, true, { ...seen, instead })
   })
 }
 
@@ -233,6 +275,7 @@ const seeAnswer = (
   loop: Loop.Loop,
   state: AgentState,
   found: GuardedAnswer.GivenAnswer,
+  isWhole: boolean,
   passed: Seen,
   isShown: boolean,
   within: Seen
@@ -241,7 +284,7 @@ const seeAnswer = (
   const kind = kindOf(loop, state, output)
   return Effect.flatMap(check(loop, guardrails.output, found.value, kind), (checked): Effect.Effect<Seen, Fail> => {
     if (checked._tag === "Passed") {
-      if (!checked.isReplaced) return Effect.succeed(passed)
+      if (!checked.isReplaced && isWhole) return Effect.succeed(passed)
       if (isShown) withdraw(loop, replacedBy)
       return Effect.succeed(withValue(output, within, { ...found, value: checked.value }))
     }
