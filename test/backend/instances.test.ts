@@ -6,6 +6,13 @@ import { assistant, gate, gated } from "./assistant.ts"
 import { colleagueOf, isEnd, serve } from "./serving.ts"
 import { postgres } from "./store/backings.ts"
 
+/** Waits until two instances have met: conversations don't change places any more. */
+const met = (one: Effect.Success<ReturnType<typeof serve>>, other: Effect.Success<ReturnType<typeof serve>>) =>
+  Effect.all([one.shards, other.shards]).pipe(
+    Effect.delay("50 millis"),
+    Effect.repeat({ until: ([one, other]) => one > 0 && other > 0 && one + other === 300 })
+  )
+
 postgres.describe("Two instances on one Postgres", () => {
   /** Two services with a run on the first, whose models never answer but for the second request of all. */
   const start = Effect.gen(function*() {
@@ -20,8 +27,10 @@ postgres.describe("Two instances on one Postgres", () => {
       (store) => serve({ store, agents: assistant(model), settings: { grace: Duration.zero } })
     )
     const [one, other] = [yield* instance, yield* instance]
+    yield* met(one, other)
     const elsewhere = (yield* other.client()).conversations
-    const { id, params } = yield* one.begin()
+    const { conversations, id, params } = yield* Effect.repeat(one.open(), { until: ({ id }) => one.has(id) })
+    yield* conversations.say({ params, payload: { text: "Hello" } })
     yield* asked
     return { one, other, elsewhere, id, params, wasAborted, requests: () => requests }
   })

@@ -19,14 +19,20 @@ const provider = MockProvider.layerServer({
 }).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
 
 /** The service as a process until the scope closes, with the model of that provider. */
-const begin = Effect.fnUntraced(function*(data: string, database: string | undefined, port?: number) {
+const begin = Effect.fnUntraced(function*(
+  data: string,
+  database: string | undefined,
+  port?: number,
+  own: Readonly<Record<string, string>> = {}
+) {
   const env = {
     DATABASE_URL: database,
     OPENAI_BASE_URL: `${yield* MockProvider.url}/v1`,
     OPENAI_MODEL: "model",
     GRACE: "1 millis",
     LIMIT_WAITING: "10 seconds",
-    NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache")
+    NODE_COMPILE_CACHE: join(tmpdir(), "troupe-compile-cache"),
+    ...own
   }
   return yield* Effect.acquireRelease(
     Effect.promise(() => start(data, port, env)),
@@ -167,4 +173,44 @@ postgres.describe("Two processes on one Postgres", () => {
     },
     60_000
   )
+
+  it.live("count the runs and the requests of a tenant together", () => {
+    const { layer } = makeProvider()
+    const limits = { LIMIT_RATE: "15", LIMIT_RUNS: "2" }
+    return Effect.gen(function*() {
+      const { place: data } = yield* folder.make
+      const { place } = yield* postgres.make
+      const services = yield* Effect.all([
+        begin(data, place, undefined, limits),
+        begin(data, place, undefined, limits)
+      ], { concurrency: 2 })
+      const [one, other] = services.map(({ url }) => new Client(url)) as [Client, Client]
+      const attempt = <A>(f: () => Promise<A>) =>
+        Effect.promise(() =>
+          f().then(() => "accepted", (error: unknown) => error instanceof Refused ? error : "broken")
+        )
+      const open = Effect.promise(() => one.open())
+      const [first, second, third] = yield* Effect.all([open, open, open])
+      assert.strictEqual(yield* attempt(() => one.say(first.id, "Hello?", "once")), "accepted")
+      assert.strictEqual(yield* attempt(() => other.say(second.id, "Hello?", "once")), "accepted")
+      for (const client of [one, other]) {
+        const refused = yield* attempt(() => client.say(third.id, "Hello?", "once"))
+        assert(refused instanceof Refused)
+        assert.strictEqual(refused.status, 429)
+        assert.include(refused.message, "2 runs are under way")
+      }
+      // Seven requests were counted. The bucket fills by one in four seconds meanwhile.
+      const answers: Array<unknown> = []
+      for (let sent = 0; sent < 24; sent++) {
+        answers.push(yield* attempt(() => (sent % 2 === 0 ? one : other).read(first.id)))
+      }
+      const accepted = answers.filter((answer) => answer === "accepted").length
+      assert.isAtLeast(accepted, 7)
+      assert.isBelow(accepted, 16)
+      for (const refused of answers.slice(-2)) {
+        assert(refused instanceof Refused)
+        assert.include(refused.message, "15 requests a minute are the limit")
+      }
+    }).pipe(Effect.provide(layer))
+  }, 60_000)
 })

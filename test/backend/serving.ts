@@ -2,6 +2,7 @@
  * The service on a loopback socket, over a store in a folder of its own, and clients of it.
  */
 import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { EntityId, ShardId, Sharding } from "effect/cluster"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
 import { HttpApiClient, HttpApiMiddleware } from "effect/http-api"
@@ -95,6 +96,8 @@ export interface Setup {
   readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
 }
 
+const shardIds = Array.from({ length: 300 }, (_, at) => ShardId.make("default", at + 1))
+
 /** Starts the service until the scope closes, or until it is told to stop. */
 export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const store = options.store ?? (yield* folder())
@@ -125,13 +128,14 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
           limits: { ...settings.limits, ...options.settings?.limits }
         })
       ]),
-      Layer.provide(Layer.fresh(cluster)),
+      Layer.provideMerge(Layer.fresh(cluster)),
       Layer.provide(tables),
       Layer.provide(Layer.succeedContext(store.context))
     ),
     scope
   )
   const { address } = Context.get(context, HttpServer.HttpServer)
+  const sharding = Context.get(context, Sharding.Sharding)
   if (address._tag === "UnixPathAddress") return yield* Effect.die("no port")
   const url = `http://127.0.0.1:${address.port}`
   const bearer = (who: string) => ({ authorization: `Bearer ${tokenOf(who)}` })
@@ -148,6 +152,10 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   return {
     url,
     client,
+    /** How many of a cluster's shards it has. */
+    shards: Effect.sync(() => shardIds.filter(sharding.hasShardId).length),
+    /** Whether it is the one that runs a conversation. */
+    has: (id: string) => sharding.hasShardId(sharding.getShardId(EntityId.make(id), "default")),
     fetch: (path: string, init: RequestInit = {}, who = "ada") =>
       Effect.promise((signal) =>
         fetch(`${url}${path}`, { signal, ...init, headers: { ...bearer(who), ...init.headers } })

@@ -4,6 +4,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Duration, Layer, Redacted } from "effect"
 import { connect, type Socket } from "node:net"
+import * as Earlier from "./Earlier.ts"
 import * as Outage from "./Outage.ts"
 import * as Sqlite from "./Sqlite.ts"
 
@@ -44,7 +45,10 @@ const watch = (socket: Socket, patience: number): Socket => {
 }
 
 /** SQLite in a folder. Fails with `FolderInUse` while another process has the folder open. */
-export const folder = (folder: string) => Outage.layer.pipe(Layer.provideMerge(Sqlite.layer(folder)))
+export const folder = (folder: string) =>
+  Layer.merge(Outage.layer, Earlier.refuse(`The folder ${folder}`, "DATA")).pipe(
+    Layer.provideMerge(Sqlite.layer(folder))
+  )
 
 /** The Postgres at an address. One that is silent counts as one that is away. */
 export const postgres = (url: Redacted.Redacted, patience: Patience) => {
@@ -57,7 +61,8 @@ export const postgres = (url: Redacted.Redacted, patience: Patience) => {
       connect({ host: address.hostname, port: Number(address.port || 5432), noDelay: true, keepAlive: true }),
       silence
     )
-  return Outage.layer.pipe(
+  const place = `The database ${address.pathname.slice(1)} at ${address.host}`
+  return Layer.merge(Outage.layer, Earlier.refuse(place, "DATABASE_URL")).pipe(
     Layer.provideMerge(PgClient.layer({
       url,
       maxMessageSize,

@@ -29,13 +29,19 @@ const ofStatements: ReadonlySet<string> = new Set([
   "SerializationError"
 ])
 
+/** Where errors hold those that they were made of: a store of conversations holds its own in `error`. */
+const origins = ["reason", "error", "cause"] as const
+
 /** Finds the database's own error in one that was made of it. */
-const sqlErrorIn = (error: unknown, depth = 8): SqlError.SqlError | undefined =>
-  SqlError.isSqlError(error)
-    ? error
-    : depth > 0 && Predicate.isObject(error)
-    ? sqlErrorIn("reason" in error ? error["reason"] : "cause" in error ? error["cause"] : undefined, depth - 1)
-    : undefined
+const sqlErrorIn = (error: unknown, depth = 8): SqlError.SqlError | undefined => {
+  if (SqlError.isSqlError(error)) return error
+  if (depth === 0 || !Predicate.isObject(error)) return undefined
+  for (const key of origins) {
+    const found = Predicate.hasProperty(error, key) ? sqlErrorIn(error[key], depth - 1) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 const away = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: new Error("It is away"), message: "The database is away" })
@@ -71,7 +77,7 @@ const make = Effect.gen(function*() {
   const begin = Effect.fnUntraced(function*(error: SqlError.SqlError) {
     if (since !== undefined) return
     since = yield* Clock.currentTimeMillis
-    yield* Effect.logWarning(`The database is away: ${error.message}`)
+    yield* Effect.logWarning(`The database is away: ${error.reason._tag}, ${error.message}`)
     const tried = Effect.retry(Effect.delay(write, trying.every), { while: () => true })
     yield* Effect.forkIn(Effect.andThen(tried, end), scope)
   })
