@@ -70,10 +70,13 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
     })
   }
   if (isSpeaking) return undefined
-  if (ending.finishReason.unified === "error") {
-    return new AiError.InvalidOutputError({
-      description: `The answer is empty, and ended with "${ending.finishReason.raw ?? "error"}"`
-    })
+  const { raw, unified } = ending.finishReason
+  if (unified === "error") {
+    return new AiError.InvalidOutputError({ description: `The answer is empty, and ended with "${raw ?? "error"}"` })
+  }
+  // A package says so of a response in which it found no answer.
+  if (unified === "other" && raw === undefined) {
+    return new AiError.InvalidOutputError({ description: "The answer is empty, and ended without a reason" })
   }
   return isFiltered(ending)
     ? new AiError.ContentPolicyError({ description: "The provider's content filter left nothing of the answer" })

@@ -77,21 +77,21 @@ export interface From {
  *
  * `read` reads the answer of a state, `readParams` the parameters of a call in it, and `modesOf` names the modes of an agent. `check` throws
  * if a thing can't be run. `checkTogether` throws if things can't be run in one environment; what is looked up later is checked by the
- * function that it returns. `measured` returns a context whose model counts its requests.
+ * function that it returns. `together` returns a context in which things run together, and whose model counts its requests.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
   readonly checkTogether: (selves: ReadonlyArray<Any>) => () => void
-  readonly measured: Measured
   readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
+  readonly together: (selves: ReadonlyArray<Any>) => Surroundings
 }
 
-/** Gives a context whose model counts its requests, if it has one. */
-export type Measured = <R>(context: Context.Context<R>) => Context.Context<R>
+/** Returns the context in which things run together: each knows the others, and the model counts its requests, if there is one. */
+export type Surroundings = <R>(context: Context.Context<R>) => Context.Context<R>
 
 /** Checks whether something can hold a conversation. */
 export const isRunnable = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
@@ -122,8 +122,9 @@ export const given = <A>(agent: A, to: string): A => {
 export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
   selves[0]?.[TypeId].interpreter.checkTogether(selves) ?? constVoid
 
-/** Gives what counts requests to the model beside the runs of these things: they have what does that. */
-export const measured = (selves: ReadonlyArray<Any>): Measured => selves[0]?.[TypeId].interpreter.measured ?? identity
+/** Returns what a plan or a dialogue runs these in: they know each other, and what the model is asked beside their runs is counted. */
+export const together = (selves: ReadonlyArray<Any>): Surroundings =>
+  selves[0]?.[TypeId].interpreter.together(selves) ?? identity
 
 /** Runs what can hold a conversation, and gives its last state. */
 export const run = <Name extends string, Output, E, R>(

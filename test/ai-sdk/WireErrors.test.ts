@@ -134,6 +134,18 @@ describe("An answer of OpenRouter", () => {
     }))
 })
 
+describe("A whole answer in which a package finds nothing", () => {
+  it.effect("is an InvalidOutputError, which is asked for again", () =>
+    Effect.gen(function*() {
+      for (
+        const body of ["{}", "{\"candidates\":[]}", "{\"error\":\"It broke\"}", "{\"candidates\":[{\"index\":0}]}"]
+      ) {
+        const { isRetryable, message, reason } = yield* Effect.flip(ways["at once"]).pipe(answering("Google", body))
+        assert.deepStrictEqual([reason._tag, isRetryable], ["InvalidOutputError", true], `${body}: ${message}`)
+      }
+    }))
+})
+
 describe("An answer that its provider ended by an error", () => {
   const malformed = { candidates: [{ content: {}, finishReason: "MALFORMED_FUNCTION_CALL", index: 0 }] }
 

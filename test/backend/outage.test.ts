@@ -1,12 +1,11 @@
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, Redacted, Schedule } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger, Redacted } from "effect"
 import { connect, createServer, type Socket } from "node:net"
-import { AgentState } from "troupe"
 import { MockModel } from "troupe/testing"
 import * as Databases from "../../examples/backend/store/Databases.ts"
 import { EarlierVersion } from "../../examples/backend/store/Earlier.ts"
 import { assistant, gated } from "./assistant.ts"
-import { serve } from "./serving.ts"
+import { isEnd, serve } from "./serving.ts"
 import { backings, patience, postgres } from "./store/backings.ts"
 
 /** What is logged, a line for each entry with its cause. */
@@ -19,17 +18,18 @@ const logging = () => {
 const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
   Effect.flatMap(holds, (holds_) => holds_ ? Effect.void : Effect.andThen(Effect.sleep("50 millis"), until(holds)))
 
-/** A way to a server, which can be cut, held without being cut, and mended. */
+/** A way to a server, which can be cut and mended, or lose all that is sent on it for a while. */
 const wire = (host: string, port: number) =>
   Effect.gen(function*() {
     const sockets = new Set<Socket>()
-    let isHeld = false
+    let isSilent = false
     const keep = (socket: Socket) => sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)))
     const server = createServer((near) => {
       const far = connect(port, host)
       keep(near)
       keep(far)
-      if (!isHeld) near.pipe(far).pipe(near)
+      near.on("data", (data) => isSilent || far.write(data)).on("close", () => far.destroy())
+      far.on("data", (data) => isSilent || near.write(data)).on("close", () => near.destroy())
     })
     const listen = (at: number) =>
       Effect.callback<number>((resume) => {
@@ -42,31 +42,32 @@ const wire = (host: string, port: number) =>
       server.close()
       for (const socket of sockets) socket.destroy()
     })
-    // Whoever writes hears nothing, and isn't told that nobody reads.
-    const hold = Effect.sync(() => {
-      isHeld = true
-      for (const socket of sockets) socket.unpipe().pause()
-    })
-    // The connections that were held stay silent.
-    const letGo = Effect.sync(() => {
-      isHeld = false
-    })
     const at = yield* listen(0)
     yield* Effect.addFinalizer(() => cut)
-    return { at, cut, hold, letGo, mend: listen(at) }
+    const silence = (is: boolean) => Effect.sync(() => void (isSilent = is))
+    return { at, cut, mend: listen(at), silence }
   })
+
+/** A database, and the way to it. */
+const overWire = Effect.gen(function*() {
+  const { place, sql } = yield* postgres.make
+  const url = new URL(place)
+  const way = yield* wire(url.hostname, Number(url.port))
+  url.hostname = "127.0.0.1"
+  url.port = String(way.at)
+  const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
+  return { store: { context, isShared: true }, way, sql }
+})
+
+/** Does something, and says for how many seconds. */
+const timed = <A, E, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.timed(self), ([took, value]) => ({ took: Duration.toSeconds(took), value }))
 
 postgres.describe("A Postgres that goes away", () => {
   it.live("is told once when it goes and once when it is back, whatever is asked and run meanwhile", () => {
     const { lines, logged } = logging()
     return logged(Effect.gen(function*() {
-      const { place } = yield* postgres.make
-      const url = new URL(place)
-      const way = yield* wire(url.hostname, Number(url.port))
-      url.hostname = "127.0.0.1"
-      url.port = String(way.at)
-      const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
-      const store = { context, isShared: true }
+      const { store, way } = yield* overWire
       const serving = yield* serve({
         store,
         agents: assistant(MockModel.make(() => Effect.as(Effect.sleep("200 millis"), "An answer.")))
@@ -95,53 +96,52 @@ postgres.describe("A Postgres that goes away", () => {
   }, 30_000)
 })
 
-postgres.describe("A Postgres that falls silent", () => {
+postgres.describe("A Postgres that goes silent", () => {
   it.live(
-    "holds nobody up: requests end with 503, what was under way goes on when it speaks again, and nothing is lost",
+    "holds up nothing: requests end with 503, and what was under way is gone on with when it is heard again",
     () => {
       const { lines, logged } = logging()
       return logged(Effect.gen(function*() {
-        const { place } = yield* postgres.make
-        const url = new URL(place)
-        const way = yield* wire(url.hostname, Number(url.port))
-        url.hostname = "127.0.0.1"
-        url.port = String(way.at)
-        const context = yield* Layer.build(Layer.fresh(Databases.postgres(Redacted.make(url.href), patience)))
-        const asked = yield* Deferred.make<void>()
-        const answer = yield* Deferred.make<void>()
-        const model = MockModel.make(() =>
-          Effect.andThen(Deferred.succeed(asked, undefined), Effect.as(Deferred.await(answer), "An answer."))
-        )
-        const serving = yield* serve({ store: { context, isShared: true }, agents: assistant(model) })
-        const { id, params } = yield* serving.begin()
-        yield* Deferred.await(asked)
-        yield* way.hold
-        yield* Deferred.succeed(answer, undefined)
-        const from = Date.now()
-        const statuses = yield* Effect.forEach(
-          ["/ready", `/v1/conversations/${id}`, "/v1/conversations"],
-          (path) => Effect.map(serving.fetch(path), ({ status }) => status),
-          { concurrency: "unbounded" }
-        )
-        assert.deepEqual(statuses, [503, 503, 503])
-        // A connection, a statement and its way back take 2, 2 and 1 seconds at most, and a busy machine more.
-        assert.isBelow(Date.now() - from, 15_000)
+        const { store, way } = yield* overWire
+        const { agents, asked, go } = gated()
+        const serving = yield* serve({ store, agents })
+        const { conversations, id, params } = yield* serving.begin()
+        yield* asked
+        const resting = yield* serving.open()
+        yield* way.silence(true)
+        // The answer is there, and can't be kept.
+        yield* go
+        const asking = [
+          serving.fetch("/v1/conversations"),
+          serving.fetch(`/v1/conversations/${id}`),
+          serving.fetch(`/v1/conversations/${resting.id}/messages`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ text: "Hello", key: "once" })
+          }),
+          serving.fetch("/ready")
+        ]
+        const answers = yield* Effect.all(asking.map(timed), { concurrency: asking.length })
+        assert.deepEqual(answers.map(({ value }) => value.status), [503, 503, 503, 503])
+        // What a statement may take, and its way; another one may have come before it.
+        for (const { took } of answers) assert.isBelow(took, 20)
         assert.deepEqual(lines.map((line) => line.split(":")[0]), ["The database is away"])
-        yield* way.letGo
-        const { conversations } = yield* serving.client()
-        const read = Effect.orDie(
-          Effect.retry(conversations.read({ params }), { while: () => true, schedule: Schedule.spaced("50 millis") })
-        )
-        yield* until(Effect.map(read, ({ isRunning }) => !isRunning))
-        assert.strictEqual(AgentState.text((yield* read).state), "An answer.")
+        yield* way.silence(false)
+        const told = yield* serving.until(id, ({ event }) => event === "RunCompleted")
+        const numbers = told.map(({ id }) => id)
+        assert.deepEqual(numbers, numbers.map((_, at) => at + 1))
+        assert.isFalse((yield* conversations.read({ params })).isRunning)
+        // What got no answer is repeated under its key.
+        yield* resting.conversations.say({ params: resting.params, payload: { text: "Hello", key: "once" } })
+        yield* serving.until(resting.id, isEnd)
+        const { state } = yield* resting.conversations.read({ params: resting.params })
+        assert.deepEqual(state.conversation.turns.map(({ _tag }) => _tag), ["User", "Assistant"])
       }))
     },
     60_000
   )
-})
 
-postgres.describe("A Postgres that is slow", () => {
-  it.live("ends a statement that takes too long, and the run is gone on with", () => {
+  it.live("that takes too long for a statement is told so by its end, and the run is gone on with", () => {
     const { lines, logged } = logging()
     return logged(Effect.gen(function*() {
       const database = yield* postgres.make

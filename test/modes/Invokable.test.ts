@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema, Stream } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, type Conversation, Handoff, Mode, ModeTransition, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -195,6 +195,42 @@ describe("An invokable mode", () => {
       "In.",
       MockResponse.all(call("enter_one_mode"), call("handoff_to_desk")),
       "Hello."
+    )))
+
+  it.effect("is said to be entered, or not, where only calls before it may ask for another move", () =>
+    Effect.gen(function*() {
+      const Tools = Toolkit.make(
+        Tool.make("look", { success: Schema.String }),
+        Tool.make("move", { success: Schema.String })
+      )
+      const modes = ["one", "two"].map((name) => Mode.make(name, { invokable: true, enter: nothing }))
+      const agent = Agent.make("a", { toolkit: Tools, modes })
+      const handlers = Tools.toLayer({
+        look: () => Effect.as(Effect.yieldNow, "seen"),
+        move: () => Mode.schedule(ModeTransition.push("two")).pipe(Effect.as("moved"), Effect.orDie)
+      })
+      const states = yield* Agent.states(agent, "Go").pipe(Stream.runCollect, Effect.provide(handlers))
+      const last = states[states.length - 1]!
+      const entered = settled(last)[1]?.slice(1)
+      assert.deepStrictEqual(entered, ["Succeeded", "Entering mode \"one\"."])
+      // A run that continues where the call before it is settled says the same.
+      const halfway = states.find((state) =>
+        settled(state)[0]?.[1] === "Succeeded" && settled(state)[1]?.[1] === "Pending"
+      )!
+      const resumed = yield* Agent.resume(agent, halfway).pipe(Effect.provide(handlers))
+      assert.deepStrictEqual(settled(resumed)[1]?.slice(1), entered)
+      const other = yield* Agent.run(agent, "Go").pipe(Effect.provide(handlers))
+      assert.deepStrictEqual(stackOf(other), ["two"])
+      assert.deepStrictEqual(settled(other)[1]?.slice(1), [
+        "Failed",
+        "Mode \"one\" isn't entered by this call: the last move that is asked for counts."
+      ])
+    }).pipe(answering(
+      MockResponse.all(call("look"), call("enter_one_mode")),
+      "In.",
+      "In.",
+      MockResponse.all(call("move"), call("enter_one_mode")),
+      "In."
     )))
 
   it.effect("can be left by the model, and only such a mode can, while it is on top", () =>

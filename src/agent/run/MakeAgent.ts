@@ -15,6 +15,7 @@ import { type Definition, definitionOf, TypeId } from "../definition/AgentDefini
 import type { Agent, Any } from "../definition/AgentType.ts"
 import * as CallTool from "../definition/CallTool.ts"
 import * as Roster from "../definition/Roster.ts"
+import * as AgentsBeside from "../journal/AgentsBeside.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { outputOf } from "../rules/FinalAnswer.ts"
 import * as EventStream from "./EventStream.ts"
@@ -26,7 +27,7 @@ const Proto = prototypeOf((self: Any) => ({ _id: "Agent", name: self.name }))
 const interpreter: Runnable.Interpreter = {
   check: Roster.check,
   checkTogether: Roster.checkTogether,
-  measured: MeasuredModel.within,
+  together: (selves) => (context) => AgentsBeside.within(MeasuredModel.within(context), selves),
   modesOf: (self) => new Set(definitionOf(self as Any).modes.keys()),
   read: (self, state) => outputOf(Roster.rosterOf(self), state),
   readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),

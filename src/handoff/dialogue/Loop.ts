@@ -160,7 +160,7 @@ export const play = (self: Performance): Stream.Stream<DialogueEvent, DialogueEr
   return Stream.concat(started, checked).pipe(
     Stream.map((event) => tell(self, event)),
     Stream.catchCause((cause) => breakOff(self, cause)),
-    Stream.updateContext(Runnable.measured(self.definition.participants))
+    Stream.updateContext(Runnable.together(self.definition.participants))
   )
 }
 

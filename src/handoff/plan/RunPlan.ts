@@ -35,8 +35,8 @@ const start = (self: AnyPlan, from: Position, emit: (event: PlanEvent) => void):
   Effect.suspend(() => {
     const definition = definitionOf(self)
     definition.check()
-    const measured = Runnable.measured(PlanGraph.agentsOf(definition.graph))
-    return Effect.updateContext(Run.run(definition, from, emit), measured)
+    const together = Runnable.together(PlanGraph.agentsOf(definition.graph))
+    return Effect.updateContext(Run.run(definition, from, emit), together)
   })
 
 const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empty() })

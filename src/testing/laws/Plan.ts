@@ -18,13 +18,16 @@ import { paramsOf } from "../ToolParams.ts"
 
 const upTo = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
-/** A call: of which of the tools that are offered, and with which parameters. One in four fits nothing. */
-const Call = Schema.Struct({ tool: upTo(11), params: upTo(20), misfits: Schema.Literals([false, false, false, true]) })
+/**
+ * A call: of which of the tools that are offered, and with which parameters. One in four fits nothing. Here and below everything is drawn as
+ * a number, because a failure shrinks towards 0, and literals don't shrink.
+ */
+const Call = Schema.Struct({ tool: upTo(11), params: upTo(20), misfits: upTo(3) })
 
 const answerFields = {
   thinks: Schema.Boolean,
   calls: Schema.Array(Call).check(Schema.isMaxLength(2)),
-  tokens: Schema.Literals(["all", "none"]),
+  tokens: upTo(1),
   chunks: upTo(4),
   fails: upTo(15)
 }
@@ -32,34 +35,57 @@ const answerFields = {
 /** Texts, of which a failure shrinks towards the first. */
 export type Texts = readonly [string, ...Array<string>]
 
+const decisions = ["leaves", "approves", "denies", "does both"] as const
+
 const schemaOf = (inputs: Texts, texts: Texts) => {
-  const Answer = Schema.Struct({ text: Schema.Literals(texts), ...answerFields })
+  const Answer = Schema.Struct({ text: upTo(texts.length - 1), ...answerFields })
   return Schema.Struct({
-    input: Schema.Literals(inputs),
+    input: upTo(inputs.length - 1),
     answers: Schema.Array(Answer).check(Schema.isMaxLength(4)),
     called: Schema.Array(Answer).check(Schema.isMaxLength(2)),
-    decides: Schema.Literals(["leaves", "approves", "denies", "does both"]),
+    decides: upTo(decisions.length - 1),
     cut: upTo(999)
   })
 }
+
+type Drawn = ReturnType<typeof schemaOf>["Type"]
 
 /**
  * What happens in a run: what the user says, what the models say (of the agents in control, and of those that are called), what somebody
  * decides of calls that wait for approval, and where the run is cut.
  */
-export type Plan = ReturnType<typeof schemaOf>["Type"]
+export interface Plan extends Pick<Drawn, "cut"> {
+  readonly input: string
+  readonly answers: ReadonlyArray<Answer>
+  readonly called: ReadonlyArray<Answer>
+  readonly decides: typeof decisions[number]
+}
+
+interface Answer extends Omit<Drawn["answers"][number], "text"> {
+  readonly text: string
+}
 
 /** Random plans over these inputs of users and texts of models. */
 export const plansOf = (inputs: Texts, texts: Texts): Arbitrary.Arbitrary<Plan> =>
-  Arbitrary.schema(schemaOf(inputs, texts))
+  Arbitrary.map(Arbitrary.schema(schemaOf(inputs, texts)), ({ answers, called, cut, decides, input }) => {
+    const answered = (drawn: Drawn["answers"][number]): Answer => ({ ...drawn, text: texts[drawn.text] ?? texts[0] })
+    return {
+      input: inputs[input] ?? inputs[0],
+      answers: answers.map(answered),
+      called: called.map(answered),
+      decides: decisions[decides] ?? decisions[0],
+      cut
+    }
+  })
 
 const callOf = (tools: ReadonlyArray<Tool.Any>, call: typeof Call.Type, id: string) => {
   const tool = tools[call.tool % Math.max(1, tools.length)]
-  if (tool === undefined || (call.misfits && call.params % 2 === 0)) {
+  const misfits = call.misfits === 3
+  if (tool === undefined || (misfits && call.params % 2 === 0)) {
     return Effect.succeed(MockResponse.toolCall("nothing_of_the_kind", {}, { id }))
   }
   return Effect.map(
-    call.misfits ? Effect.succeed([{ wrong: [true] }]) : sampled(tool, call.params),
+    misfits ? Effect.succeed([{ wrong: [true] }]) : sampled(tool, call.params),
     ([params]) => MockResponse.toolCall(tool.name, params ?? {}, { id })
   )
 }
@@ -87,7 +113,7 @@ const answer = (plan: Plan, request: MockRequest) =>
       const last = offered.find(({ name }) => name === finalAnswer)
       return last === undefined
         ? MockResponse.text("Done.")
-        : yield* callOf([last], { tool: 0, params: 1, misfits: false }, `${place}.last`)
+        : yield* callOf([last], { tool: 0, params: 1, misfits: 0 }, `${place}.last`)
     }
     if (said.fails === 15) return MockResponse.fail(overloaded)
     const calls = yield* Effect.forEach(said.calls, (call, index) => callOf(offered, call, `${place}.${index}`))
@@ -96,7 +122,7 @@ const answer = (plan: Plan, request: MockRequest) =>
       MockResponse.text(said.text),
       ...calls
     )
-    if (said.tokens === "all") response = MockResponse.withUsage(response, { input: 10, output: 5 })
+    if (said.tokens === 0) response = MockResponse.withUsage(response, { input: 10, output: 5 })
     return said.chunks > 0 ? MockResponse.chunked(response, said.chunks) : response
   })
 

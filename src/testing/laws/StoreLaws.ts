@@ -19,12 +19,32 @@ const storeId = "troupe/laws"
 /** Ids that a store may take for the same: one that doesn't tell cases apart, trims, or makes names of files of them. */
 const near = ["troupe/LAWS", "troupe/laws ", "troupe_laws", "troupe/laws/x"]
 
+/** Keys as a session's entries have them, which a store that cuts keys takes for the same. */
+const keys = [1, 2, 32].map((at) => `${storeId}#${"0".repeat(22)}#${at}`)
+
+/** Gives a breach if a store returns for one key what was written for another. Reading a session there might never come to an end. */
+const confusion = Effect.gen(function*() {
+  const { KeyValueStore } = yield* Effect.promise(() => import("effect/persistence/KeyValueStore"))
+  const store = yield* KeyValueStore
+  const removed = Effect.forEach(keys, store.remove, { discard: true })
+  yield* removed
+  for (const key of keys) {
+    const found = yield* store.get(key)
+    if (found !== undefined) return breach("each key has a value of its own", `"${key}" has that of "${found}"`)
+    yield* store.set(key, key)
+  }
+  yield* removed
+  return undefined
+})
+
 /** Gives the first law that a store breaks with a state. */
 export const breachOf: (
   state: AgentState.AgentState
 ) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {
   const store = Session.store(storeId)
   const program = Effect.gen(function*() {
+    const confused = yield* confusion
+    if (confused !== undefined) return confused
     yield* Session.remove(storeId)
     const [one, other] = [yield* store.open, yield* store.open]
     if (one.restored !== undefined) return breach("what is removed is gone", "a state is there")

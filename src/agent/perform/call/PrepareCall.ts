@@ -214,16 +214,14 @@ const answerOfMove = (
 }
 
 /**
- * Corrects what the model is told about the moves that the calls of an answer requested, once all of them are known. Calls that still run
- * (`areMore`) may request another.
+ * Corrects what the model is told about the move that a call requested, once more is known. Calls that still run (`areMore`) may request
+ * another.
  */
-export const concludeMoves = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, areMore: boolean): void => {
-  for (const slot of slots) {
-    const { move, settlement } = slot
-    if (move === undefined || settlement === undefined) continue
-    slot.settlement = { ...settlement, ...answerOfMove(loop, move, areMore) }
-    Loop.keepCall(loop, slot.settlement)
-  }
+export const concludeMove = (loop: Loop.Loop, slot: CallSlot, areMore: boolean): void => {
+  const { move, settlement } = slot
+  if (move === undefined || settlement === undefined) return
+  slot.settlement = { ...settlement, ...answerOfMove(loop, move, areMore) }
+  Loop.keepCall(loop, slot.settlement)
 }
 
 /** Requests approval if a call needs it, or a move if the call is one. */

@@ -18,7 +18,7 @@ import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
-import { type CallSlot, concludeMoves, type Job, prepare } from "./PrepareCall.ts"
+import { type CallSlot, concludeMove, type Job, prepare } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
 /** Prepared calls: the slots of all, and those that are to run. */
@@ -56,10 +56,11 @@ const runAll = (
   { jobs, slots }: Ready,
   onAnswer: RunningCalls["onAnswer"]
 ): Effect.Effect<void, unknown, unknown> => {
-  concludeMoves(loop, slots, jobs.length > 0)
-  const told = settleInOrder(loop, slots)
+  for (const slot of slots) concludeMove(loop, slot, jobs.length > 0)
+  const lastJob = jobs.length === 0 ? -1 : slots.indexOf(jobs[jobs.length - 1]!.slot)
+  const told = settleInOrder(loop, slots, lastJob)
   if (jobs.length === 0) return told
-  const running: RunningCalls = { loop, slots, onAnswer, fatal: undefined }
+  const running: RunningCalls = { loop, slots, lastJob, onAnswer, fatal: undefined }
   const runGroup = (group: ReadonlyArray<Job>) =>
     group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
       concurrency: loop.definition.toolConcurrency,
@@ -93,6 +94,8 @@ export const runCalls = (
 interface RunningCalls {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<CallSlot>
+  /** Where the last call stands that runs. */
+  readonly lastJob: number
   readonly onAnswer: ((answered: CallResult) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined
 }
@@ -110,10 +113,14 @@ const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => 
   return groups
 }
 
-/** Emits the results of the calls that have ended, up to the first that hasn't. */
-const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Effect<void> => {
-  for (const slot of slots) {
+/**
+ * Emits the results of the calls that have ended, up to the first that hasn't. A move between modes is certain if no call behind it runs: that
+ * is the same if the run continues from a state in which the calls before it are settled.
+ */
+const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, lastJob: number): Effect.Effect<void> => {
+  for (const [index, slot] of slots.entries()) {
     if (!slot.isDone) break
+    concludeMove(loop, slot, index < lastJob)
     if (slot.settlement === undefined) continue
     Loop.settle(loop, slot.settlement)
     slot.settlement = undefined
@@ -123,7 +130,7 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.
 
 /** Runs a call, and settles it once the calls before it are settled. */
 const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, unknown> => {
-  const { loop, slots } = running
+  const { lastJob, loop, slots } = running
   const { call, entry, slot } = job
   return Effect.suspend(() => {
     const startedAt = Loop.now(loop)
@@ -141,7 +148,7 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) running.fatal ??= answered.fatal
       }
-      const told = settleInOrder(loop, slots)
+      const told = settleInOrder(loop, slots, lastJob)
       // A call before it hasn't ended.
       if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
       return told

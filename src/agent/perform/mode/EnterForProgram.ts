@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { identity } from "effect/Function"
@@ -12,10 +12,11 @@ import { messageOf } from "../../../domain/Described.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import type { Entered } from "../../../modes/Host.ts"
 import { because, NameTaken } from "../../../modes/ModeError.ts"
-import type * as ModeType from "../../../modes/ModeType.ts"
+import { type Any as AnyMode, definitionOf } from "../../../modes/ModeType.ts"
 import type { Roster } from "../../definition/AgentDefinition.ts"
 import { prepare } from "../../definition/AgentModes.ts"
-import { checkRosters, extend } from "../../definition/Roster.ts"
+import { checkRosters, extend, rosterOf } from "../../definition/Roster.ts"
+import * as AgentsBeside from "../../journal/AgentsBeside.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { withoutCallerServices } from "../CallerServices.ts"
@@ -28,12 +29,17 @@ import type { EnterResult } from "./SetUpMode.ts"
 const rostersAbove = ({ parent }: Loop.Loop): ReadonlyArray<Roster> =>
   parent === undefined ? [] : [parent.roster, ...rostersAbove(parent)]
 
-/** Returns the conflict of names between a mode that is used alone and the agents that run, if there is one. */
-const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined => {
+/** Returns the conflict of names between a mode that is used alone and the agents that run in its environment, if there is one. */
+const findTaken = (
+  loop: Loop.Loop,
+  mode: AnyMode,
+  context: Context.Context<never>
+): NameTaken | undefined => {
   try {
     const extended = extend(loop.roster, [mode])
-    const above = rostersAbove(loop)
-    if (above.length > 0) checkRosters([...above, extended])
+    const handlers = Object.values(definitionOf(mode).toolkit?.tools ?? {}).map(({ id }) => id)
+    const others = [...rostersAbove(loop), ...AgentsBeside.sharing(context, handlers).map(rosterOf)]
+    if (others.length > 0) checkRosters([...others, extended])
     return undefined
   } catch (error) {
     return new NameTaken({ mode: mode.name, issue: messageOf(error) })
@@ -46,7 +52,7 @@ const findTaken = (loop: Loop.Loop, mode: ModeType.Any): NameTaken | undefined =
  */
 export const enter = (
   loop: Loop.Loop,
-  mode: ModeType.Any,
+  mode: AnyMode,
   params: unknown,
   context: Context.Context<never>,
   result: EnterResult
@@ -54,7 +60,7 @@ export const enter = (
   const entry = prepare(mode)
   const isOwn = loop.definition.modes.get(mode.name) === entry
   const obstacle = CheckMove.findObstacle(entry, ModeStack.top(EnterMode.seen(loop))) ??
-    (isOwn ? undefined : findTaken(loop, mode))
+    (isOwn ? undefined : findTaken(loop, mode, context))
   if (obstacle !== undefined) return Effect.fail(because(obstacle))
   const options = isOwn ? { result } : { context: withoutCallerServices(context), result }
   return Effect.flatMapEager(
