@@ -152,7 +152,10 @@ postgres.describe("A Postgres that goes silent", () => {
       const held = yield* Effect.forkChild(
         database.sql("DO $$ BEGIN LOCK TABLE troupe_conversation_log; PERFORM pg_sleep(5); END $$")
       )
-      yield* Effect.sleep("300 millis")
+      const locks = database.sql(
+        "SELECT 1 FROM pg_locks WHERE relation = 'troupe_conversation_log'::regclass AND mode = 'AccessExclusiveLock' AND granted"
+      )
+      yield* until(Effect.map(Effect.orDie(locks), ({ length }) => length > 0))
       yield* go
       yield* until(Effect.sync(() => lines.length > 0))
       assert.match(lines[0]!, /^The database is away: StatementTimeoutError/)
