@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as RunId from "../agent/journal/RunId.ts"
 import * as Beginning from "./Beginning.ts"
-import type { ClusterError, Keyed } from "./Client.ts"
+import { type ClusterError, type Keyed, wherever } from "./Client.ts"
 import type { ConversationError } from "./ConversationError.ts"
 import type * as Protocol from "./Protocol.ts"
 
@@ -37,11 +37,11 @@ export const make = (id: string, requests: Requests): Client => ({
   begin: (beginning, options) =>
     Effect.flatMap(
       options?.key === undefined ? Effect.map(Random.Random, RunId.make) : Effect.succeed(options.key),
-      (key) => requests.Begin({ key, beginning: Beginning.toJson(beginning) })
+      (key) => wherever(Effect.suspend(() => requests.Begin({ key, beginning: Beginning.toJson(beginning) })))
     ),
-  stop: Effect.suspend(() => requests.Stop()),
+  stop: wherever(Effect.suspend(() => requests.Stop())),
   view: Effect.flatMap(
-    Effect.suspend(() => requests.View()),
+    wherever(Effect.suspend(() => requests.View())),
     (json) => Beginning.viewFromJson(id, json)
   )
 })

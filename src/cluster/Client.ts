@@ -162,6 +162,17 @@ const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined
  */
 const silence = "30 seconds"
 
+/** How often a request is sent again whose runner leaves, each a tenth of a second after the other. */
+const moves = 100
+
+/** Sends a request again if its runner leaves and interrupts it: the next one answers. Only what is harmless twice is sent so. */
+export const wherever = <A, E, R>(request: Effect.Effect<A, E, R>, left: number = moves): Effect.Effect<A, E, R> =>
+  left === 0 ? request : Effect.catchCauseIf(
+    request,
+    Cause.hasInterruptsOnly,
+    () => Effect.delay(Effect.suspend(() => wherever(request, left - 1)), "100 millis")
+  )
+
 /** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
 export const make = <In, State, Event>(
   id: string,
@@ -202,7 +213,7 @@ export const make = <In, State, Event>(
     fork: (to, options) => waiting(requests.Fork({ key: options?.key ?? `fork/${to}`, to })),
     remove: waiting(Effect.suspend(() => requests.Remove())),
     state: Effect.flatMap(
-      Effect.suspend(() => requests.State()),
+      wherever(Effect.suspend(() => requests.State())),
       (json) =>
         Effect.mapError(
           Effect.fromResult(stateFromJson(json)),

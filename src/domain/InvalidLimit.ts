@@ -3,8 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
+import * as Formatter from "effect/Formatter"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
+
+const describe = (limit: unknown): string => typeof limit === "number" ? `${limit}` : Formatter.format(limit)
 
 /**
  * Error for an invalid limit, such as half a step.
@@ -14,9 +19,10 @@ import { ErrorClass } from "./ErrorClass.ts"
  */
 export class InvalidLimit extends ErrorClass<InvalidLimit>("troupe/domain")("InvalidLimit", {
   option: Schema.String,
-  limit: Schema.Number,
+  // Untyped callers may set anything.
+  limit: Schema.Unknown,
   expected: Schema.String
-}, ({ expected, limit, option }) => `"${option}" is ${limit}, not ${expected}`) {}
+}, ({ expected, limit, option }) => `"${option}" is ${describe(limit)}, not ${expected}`) {}
 
 /** Checks whether a number is a valid limit. */
 export const isCount = (limit: number, least: number): boolean =>
@@ -30,6 +36,20 @@ export const countOf = (option: string, limit: number, least: number): number =>
 
 /** Returns the amount that an option sets. Throws `InvalidLimit` if it is below 0 or not a number. */
 export const amountOf = (option: string, limit: number): number => {
-  if (limit >= 0) return limit
+  if (typeof limit === "number" && limit >= 0) return limit
   throw new InvalidLimit({ option, limit, expected: "a number from 0 on" })
+}
+
+/** Returns the duration that an option sets. Throws `InvalidLimit` if it is none: too short, or a text that says no time. */
+export const durationOf = (
+  option: string,
+  given: Duration.Input,
+  least: "above 0" | "from 0 on"
+): Duration.Duration => {
+  const isLong = least === "above 0"
+    ? Duration.isPositive
+    : (duration: Duration.Duration) => !Duration.isNegative(duration)
+  const duration = Number.isNaN(given) ? Option.none() : Option.filter(Duration.fromInput(given), isLong)
+  if (Option.isSome(duration)) return duration.value
+  throw new InvalidLimit({ option, limit: given, expected: `a duration ${least}` })
 }

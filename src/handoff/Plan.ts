@@ -53,6 +53,7 @@ import { definitionOf, fromDefinition, type Plan } from "./plan/PlanType.ts"
 import type { Fits, PlanInput, PlanOutput } from "./plan/Shape.ts"
 import { checkTogether } from "./Runnable.ts"
 
+export { InvalidLimit } from "../domain/InvalidLimit.ts"
 export { agent, type AgentOptions } from "./plan/AgentNode.ts"
 export { NoAnswer } from "./plan/Asking.ts"
 export {

@@ -1,6 +1,6 @@
 /** The desk with the model that the environment configures: which it is, and how it ends where it can't be used. */
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Fiber, Option } from "effect"
+import { ConfigProvider, Effect, Fiber, Option, Stream } from "effect"
 import { AiError, LanguageModel } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
@@ -57,20 +57,35 @@ describe("the desk's model", () => {
 
   it.effect("is waited for as long as the environment says", () =>
     Effect.gen(function*() {
-      const model = yield* withVariables({ ...openAi, MODEL_TIMEOUT_TOTAL: "3 seconds" })(configured)
-      const fiber = yield* Effect.flip(LanguageModel.generateText({ prompt: "Hi" })).pipe(
-        Effect.provide(model.layer),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* MockProvider.wait(1)
-      yield* TestClock.adjust("3 seconds")
-      assert.include((yield* Fiber.join(fiber)).message, "longer than 3s")
+      const cases = [
+        ["MODEL_TIMEOUT_FIRST", "Hi", "nothing for 3s"],
+        ["MODEL_TIMEOUT_BETWEEN", "Speak", "nothing for 3s"],
+        ["MODEL_TIMEOUT_TOTAL", "Speak", "longer than 3s"]
+      ] as const
+      for (const [name, prompt, words] of cases) {
+        const model = yield* withVariables({ ...openAi, [name]: "3 seconds" })(configured)
+        const fiber = yield* Stream.runDrain(LanguageModel.streamText({ prompt })).pipe(
+          Effect.flip,
+          Effect.provide(model.layer),
+          Effect.forkChild({ startImmediately: true })
+        )
+        for (let seconds = 0; seconds < 10 && fiber.pollUnsafe() === undefined; seconds++) {
+          for (let turn = 0; turn < 10; turn++) yield* Effect.promise(() => new Promise(setImmediate))
+          yield* TestClock.adjust("1 second")
+        }
+        assert.isDefined(fiber.pollUnsafe(), name)
+        assert.include((yield* Fiber.join(fiber)).message, words, name)
+      }
       const unreadable = yield* Effect.flip(withVariables({ ...openAi, MODEL_TIMEOUT_FIRST: "soon" })(configured))
       assert.strictEqual(
         unreadable.message,
         "MODEL_TIMEOUT_FIRST needs a time of 1 millis or more, of 24 days at most, such as MODEL_TIMEOUT_FIRST=\"5 minutes\""
       )
-    }).pipe(Effect.provide(MockProvider.layerFetch({ handler: MockModel.make(() => MockResponse.hang()) }))))
+    }).pipe(Effect.provide(MockProvider.layerFetch({
+      handler: MockModel.make(({ lastUserText }) =>
+        lastUserText === "Speak" ? MockResponse.hang("one two", 1) : Effect.never
+      )
+    }))))
 
   it.effect("isn't guessed at", () =>
     Effect.gen(function*() {

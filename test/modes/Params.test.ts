@@ -147,3 +147,30 @@ describe("Parameters", () => {
       assert.isTrue(Result.isSuccess(AgentState.fromJson(AgentState.toJson(yield* session.state))))
     }).pipe(Effect.scoped, answering()))
 })
+
+describe("Parameters of a mode", () => {
+  it.effect("belong to the state: nobody who gave or read them can change it", () =>
+    Effect.gen(function*() {
+      const Deep = Schema.Struct({ list: Schema.mutable(Schema.Array(Schema.mutable(Schema.Array(Schema.Int)))) })
+      const seen: Array<{ readonly list: Array<Array<number>> }> = []
+      const deep = Mode.make("deep", { params: Deep, enter: (params) => Effect.sync(() => void seen.push(params)) })
+      const session = yield* Session.make(Agent.make("a", { modes: [deep] }))
+      const given = { list: [[1]] }
+      for (const enter of ["by name", "by the program"]) {
+        if (enter === "by name") yield* session.enterMode("deep", given)
+        else yield* Effect.provideService(Mode.enter(deep, given), Mode.Host, session)
+        given.list[0]!.push(2)
+        seen.pop()!.list[0]!.push(3)
+        const all = yield* Effect.provideService(Mode.all, Mode.Host, session)
+        const got = yield* Effect.provideService(Mode.get("list"), Mode.Host, session)
+        for (const list of [all["list"], got] as unknown as ReadonlyArray<Array<Array<number>>>) {
+          assert.throws(() => list[0]!.push(4), TypeError)
+          assert.throws(() => list.push([4]), TypeError)
+        }
+        const { modes } = yield* session.state
+        assert.deepStrictEqual(modes[modes.length - 1]?.values, { list: [[1]] })
+        assert.deepStrictEqual(modes[modes.length - 1]?.params, { list: [[1]] })
+        given.list[0]!.pop()
+      }
+    }).pipe(Effect.scoped, answering()))
+})

@@ -1,7 +1,7 @@
 /**
  * What can be done with conversations, whoever asks for it and wherever they are.
  */
-import { Context, Duration, Effect, Layer, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Stream } from "effect"
 import { AgentState, Trace } from "troupe"
 import { Conversation } from "troupe/cluster"
 import type * as Api from "../api/Conversations.ts"
@@ -108,12 +108,14 @@ const make = Effect.gen(function*() {
       : Effect.delay(away, "100 millis")
   )
 
-  /** Asks a conversation, for a while, and only as long as the store isn't away. */
+  const outOfReach = Effect.fail(new Unavailable({ detail: "The conversation can't be reached", retryAfter: 1 }))
+
+  /** Asks a conversation, for a while, and only as long as the store isn't away. Instances that leave interrupt what they are asked. */
   const asked = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
-    Effect.raceFirst(self, away).pipe(Effect.timeoutOrElse({
-      duration: patience,
-      orElse: () => Effect.fail(new Unavailable({ detail: "The conversation can't be reached", retryAfter: 1 }))
-    }))
+    Effect.raceFirst(self, away).pipe(
+      Effect.timeoutOrElse({ duration: patience, orElse: () => outOfReach }),
+      Effect.catchCauseIf(Cause.hasInterruptsOnly, () => outOfReach)
+    )
 
   const reached = <A, R>(self: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<A, Unavailable, R> =>
     Effect.catch(self, (error) => error instanceof Unavailable ? Effect.fail(error) : unavailable(error))

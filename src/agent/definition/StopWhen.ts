@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import { amountOf, countOf } from "../../domain/InvalidLimit.ts"
+import { amountOf, countOf, durationOf } from "../../domain/InvalidLimit.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
@@ -171,7 +171,7 @@ export const toolCalls: {
  * @since 0.1.0
  */
 export const duration = (duration: Duration.Input, options?: LimitOptions): StopWhen =>
-  limited({ _tag: "Duration", millis: amountOf("duration", Duration.toMillis(duration)) }, options)
+  limited({ _tag: "Duration", millis: Duration.toMillis(durationOf("duration", duration, "from 0 on")) }, options)
 
 /**
  * Finishes a run when the model's last answer called the tool `name`, once the call is settled.

@@ -29,7 +29,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Schedule from "effect/Schedule"
-import { countOf } from "../../domain/InvalidLimit.ts"
+import { countOf, durationOf } from "../../domain/InvalidLimit.ts"
 import type { AnyToolkit } from "../../modes/AnyToolkit.ts"
 import * as DeferResult from "./DeferResult.ts"
 
@@ -65,14 +65,15 @@ export interface ToolPolicy {
  */
 export const ToolPolicy = Context.Reference<ToolPolicy>("troupe/agent/ToolPolicy", { defaultValue: () => ({}) })
 
-/** Returns a policy. Throws `InvalidLimit` for an invalid `maxLength`. */
+/** Returns a policy. Throws `InvalidLimit` for an invalid `maxLength` or `timeout`. */
 const checked = (policy: ToolPolicy): ToolPolicy => {
   if (policy.maxLength !== undefined) countOf("maxLength", policy.maxLength, 0)
+  if (policy.timeout !== undefined) durationOf("timeout", policy.timeout, "above 0")
   return policy
 }
 
 /**
- * Sets how a tool is run. Throws `InvalidLimit` for an invalid `maxLength`.
+ * Sets how a tool is run. Throws `InvalidLimit` for an invalid `maxLength`, or a `timeout` that isn't above 0.
  *
  * @category combinators
  * @since 0.1.0

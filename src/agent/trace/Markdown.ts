@@ -16,6 +16,7 @@ import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import { pendingResults } from "../../domain/DeferredResult.ts"
+import { countOf } from "../../domain/InvalidLimit.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -89,6 +90,10 @@ const file = ({ data, fileName, mediaType }: File): string =>
 
 /** How a call ended. */
 type Result = Pick<ToolCallSettled, "modelOutput" | "outcome" | "result">
+
+/** Returns how much of each text is written. Throws `InvalidLimit` if `maxLength` is neither a whole number from 0 on nor `Infinity`. */
+export const maxLengthOf = (options: MarkdownOptions | undefined): number =>
+  countOf("maxLength", options?.maxLength ?? 10_000, 0)
 
 /** Makes the functions that write the contents of events, at most `maxLength` characters of each. */
 const writer = (maxLength: number) => {
@@ -175,7 +180,7 @@ const remains = (state: AgentState): string => {
  * @since 0.1.0
  */
 export const fragment = (event: AgentEvent, options?: MarkdownOptions): string => {
-  const write = writer(options?.maxLength ?? 10_000)
+  const write = writer(maxLengthOf(options))
   const at = time(event.at)
   const agent = who(event)
   switch (event._tag) {
@@ -321,6 +326,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
  * @since 0.1.0
  */
 export const toMarkdown = (events: Iterable<AgentEvent>, options?: MarkdownOptions): string => {
+  maxLengthOf(options)
   let markdown = ""
   for (const event of events) markdown += fragment(event, options)
   return markdown

@@ -15,6 +15,7 @@ import type { AgentEvent, ModelCallStarted, RunCompleted, RunStarted } from "../
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { lastAssistantText, textIn } from "../../domain/Conversation.ts"
 import { pendingResults } from "../../domain/DeferredResult.ts"
+import { countOf } from "../../domain/InvalidLimit.ts"
 import { pattern } from "../../domain/Lazy.ts"
 import type { AssistantPart, Outcome } from "../../domain/StateSchema.ts"
 import { weightOf } from "../../domain/Summarized.ts"
@@ -297,7 +298,7 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
 export const toMermaid = (events: Iterable<AgentEvent>, options?: MermaidOptions): string => {
   const all = Array.from(events)
   const drawn = drawings(all)
-  const on = canvas(options?.maxLength ?? 80)
+  const on = canvas(countOf("maxLength", options?.maxLength ?? 80, 0))
   for (const [index, event] of all.entries()) draw(on, event, drawn[index])
   return on.toString()
 }

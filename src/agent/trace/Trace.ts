@@ -12,9 +12,9 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import * as Observer from "../journal/Observer.ts"
-import { fragment, type MarkdownOptions } from "./Markdown.ts"
+import { fragment, type MarkdownOptions, maxLengthOf } from "./Markdown.ts"
 
-export * from "./Markdown.ts"
+export { fragment, type MarkdownOptions, toMarkdown } from "./Markdown.ts"
 export * from "./Mermaid.ts"
 
 /**
@@ -70,8 +70,9 @@ const toFileWith = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   path: string,
   options?: FileOptions
-): Effect.Effect<A, E | PlatformError, R | FileSystem.FileSystem> =>
-  Effect.acquireUseRelease(
+): Effect.Effect<A, E | PlatformError, R | FileSystem.FileSystem> => {
+  maxLengthOf(options)
+  return Effect.acquireUseRelease(
     Scope.make(),
     (scope) =>
       open(path, options?.append === true).pipe(
@@ -81,6 +82,7 @@ const toFileWith = <A, E, R>(
       ),
     Scope.close
   )
+}
 
 /**
  * Writes the Markdown log of every run inside an effect to a file. Each event is written before the run continues.

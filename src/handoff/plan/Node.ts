@@ -10,6 +10,7 @@ import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schedule from "effect/Schedule"
 import type { AgentError } from "../../domain/AgentError.ts"
+import { durationOf } from "../../domain/InvalidLimit.ts"
 import { prototypeOf } from "../../domain/Shown.ts"
 import type * as Runnable from "../Runnable.ts"
 import { ask, type NoAnswer } from "./Asking.ts"
@@ -157,7 +158,7 @@ export const make = (
     run,
     retry: policy?.retry as Definition["retry"],
     isIdempotent: policy?.idempotent === true,
-    timeout: policy?.timeout,
+    timeout: policy?.timeout === undefined ? undefined : durationOf("timeout", policy.timeout, "above 0"),
     fallback: policy?.fallback === undefined ? undefined : definitionOf(policy.fallback)
   }
   return Object.assign(Object.create(Proto), { [TypeId]: { definition }, name })

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
+import { countOf } from "../../domain/InvalidLimit.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
 import { estimateTokens } from "../../domain/TokenEstimate.ts"
@@ -68,7 +69,7 @@ const compact = <E, R>(
   crossing: Crossing
 ): Effect.Effect<Conversation, E | EmptySummary, R> => {
   const { turns } = acknowledge(conversation, crossing.request)
-  const goes = summarizable(turns, turns.length - Math.max(0, Math.floor(keep)))
+  const goes = summarizable(turns, turns.length - keep)
   // If only summaries would be replaced, they aren't summarized again.
   if (goes.every((turn) => turn._tag === "Summary") || !isOver(over, conversation)) return Effect.succeed(conversation)
   return Effect.flatMap(summarize({ turns: goes }, crossing), (text) =>
@@ -83,7 +84,7 @@ const compact = <E, R>(
  * Pinned turns and what the user said last cross as they are, behind the summary.
  *
  * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary
- * fails or is empty, unless `onFailure` is `"fail"`.
+ * fails or is empty, unless `onFailure` is `"fail"`. Throws `InvalidLimit` for a size or a `keep` that is no whole number from 0 on.
  *
  * @category combinators
  * @since 0.1.0
@@ -99,6 +100,10 @@ export const compacting: {
     options: CompactingOptions<E, R, On>
   ): HandoffPolicy<Names<Policy>, Error<Policy> | FailureOf<On, E | EmptySummary>, Services<Policy> | R>
 } = dual(2, (policy: Any, options: CompactingOptions<unknown, unknown, OnFailure>): Any => {
+  const { keep, over: { tokens, turns } } = options
+  countOf("keep", keep, 0)
+  if (turns !== undefined) countOf("turns", turns, 0)
+  if (tokens !== undefined) countOf("tokens", tokens, 0)
   const { transforms, ...rest } = internalsOf(policy)
   return make({
     ...rest,

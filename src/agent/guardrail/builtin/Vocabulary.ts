@@ -42,9 +42,15 @@ const wordsOption = (guardrail: string, option: string, words: Iterable<string>)
 /** Topics with the words that show them. */
 type Topics = Readonly<Record<string, ReadonlyArray<string>>>
 
+const hasTopics = (topics: Topics): boolean => Object.keys(topics).length > 0
+
 const detectorOf = (option: string, topics: Topics | undefined) =>
   topics &&
-  wordDetector(Object.entries(topics).map(([name, words]) => [name, wordsOption("topic", option, words)] as const))
+  wordDetector(
+    Object.entries(optionOf("topic", option, topics, hasTopics, "a record of topics")).map(([name, words]) =>
+      [name, wordsOption("topic", option, words)] as const
+    )
+  )
 
 const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(", ")
 
@@ -57,7 +63,7 @@ const fewWords = 5
  * Topics are recognized by their words alone, found as by `profanity` but not in disguise. A star at the end of a word stands for its other
  * forms (`"refund*"`). Use `judge` for the meaning of a text.
  *
- * Throws `InvalidOption` if neither is given, and for a topic without words or with an empty one.
+ * Throws `InvalidOption` if neither is given, or one without topics, and for a topic without words or with an empty one.
  *
  * **Example** (A desk that gives no advice on health)
  *

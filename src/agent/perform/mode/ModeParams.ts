@@ -27,7 +27,7 @@ export const decode = (entry: ModeEntry, params: unknown): Effect.Effect<ModePar
   Effect.flatMapEager(
     read(entry, entry.decode(JsonValue.fromUnknown(params))),
     (decoded) =>
-      Effect.mapEager(read(entry, entry.encode(decoded)), (json) => ({ json: JsonValue.fromUnknown(json), decoded }))
+      Effect.mapEager(read(entry, entry.encode(decoded)), (json) => ({ json: JsonValue.frozen(json), decoded }))
   )
 
 /** Reads parameters from values of the mode's own types. The state has a copy of its own. */
@@ -37,6 +37,6 @@ export const encode = (entry: ModeEntry, params: unknown): Effect.Effect<ModePar
     (json) =>
       Effect.mapEager(
         read(entry, entry.decode(JsonValue.fromUnknown(json))),
-        (decoded) => ({ json: JsonValue.fromUnknown(json), decoded })
+        (decoded) => ({ json: JsonValue.frozen(json), decoded })
       )
   )

@@ -1,7 +1,8 @@
-/** A reader of events whose stream has lost a message between runners, and hears nothing any more. */
+/** What is asked of a conversation, and interrupted or lost on the way, because its runner leaves or is killed. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Result, type Schema, Stream } from "effect"
+import { Effect, Exit, Fiber, Result, type Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import * as AtOnce from "../../src/cluster/AtOnce.ts"
 import * as Client from "../../src/cluster/Client.ts"
 import * as EventStream from "../../src/cluster/EventStream.ts"
 
@@ -64,5 +65,59 @@ describe("A reader of events", () => {
       yield* TestClock.adjust("30 seconds")
       assert.deepStrictEqual((yield* Fiber.join(reading)).map(({ cursor }) => cursor), [3])
       assert.deepStrictEqual(asked, [2, 3])
+    }))
+})
+
+describe("A request whose runner leaves", () => {
+  /** An entity whose runner interrupts so many requests before another one answers. */
+  const leaving = (times: number, asked: Array<string>) => {
+    let left = times
+    const answer = (what: string, given: unknown) =>
+      Effect.suspend(() => {
+        asked.push(what)
+        return left-- > 0 ? Effect.interrupt : Effect.succeed(given)
+      })
+    return {
+      Begin: ({ key }: { readonly key: string }) => answer(`begin ${key}`, { cursor: 7, isNew: true }),
+      Stop: () => answer("stop", true),
+      State: () => answer("state", "the state")
+      // Nothing else is asked.
+    } as never
+  }
+
+  it.effect("is sent again under the same key, and answered by the next one", () =>
+    Effect.gen(function*() {
+      for (const options of [{ key: "k" }, undefined]) {
+        const asked: Array<string> = []
+        const client = AtOnce.make("c1", leaving(3, asked))
+        const begun = yield* Effect.forkChild(client.begin({ _tag: "Resume" }, options), { startImmediately: true })
+        yield* TestClock.adjust("1 seconds")
+        assert.strictEqual((yield* Fiber.join(begun)).cursor, 7)
+        assert.lengthOf(asked, 4)
+        assert.lengthOf(new Set(asked), 1)
+      }
+      const asked: Array<string> = []
+      const stopped = yield* Effect.forkChild(AtOnce.make("c1", leaving(1, asked)).stop, { startImmediately: true })
+      yield* TestClock.adjust("1 seconds")
+      assert.isTrue(yield* Fiber.join(stopped))
+      const state = yield* Effect.forkChild(Client.make("c1", leaving(1, asked), codec).state, {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("1 seconds")
+      assert.strictEqual(yield* Fiber.join(state), "the state")
+    }))
+
+  it.effect("is interrupted if all runners leave, and at once if its caller is", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const { stop } = AtOnce.make("c1", leaving(Number.POSITIVE_INFINITY, asked))
+      const stopping = yield* Effect.forkChild(stop, { startImmediately: true })
+      yield* TestClock.adjust("11 seconds")
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(stopping)))
+      assert.lengthOf(asked, 101)
+      const caller = yield* Effect.forkChild(stop, { startImmediately: true })
+      yield* Fiber.interrupt(caller)
+      yield* TestClock.adjust("11 seconds")
+      assert.lengthOf(asked, 102)
     }))
 })
