@@ -424,6 +424,14 @@ describe("A law that is broken", () => {
       }))
       const half = yield* broken(Laws.store(torn, { runs: 2 }))
       assert.strictEqual(half.law, "a reader during a save finds the new state or the one before")
+      const absent = storeOf((store) => ({
+        set: (key, value) =>
+          store.remove(key).pipe(Effect.andThen(Effect.yieldNow), Effect.andThen(store.set(key, value)))
+      }))
+      const none = yield* broken(Laws.store(absent, { runs: 2 }))
+      assert.deepStrictEqual([none.law, none.issue], [half.law, "there was none"])
+      const keeping = yield* broken(Laws.store(storeOf(() => ({ remove: () => Effect.void })), { runs: 2 }))
+      assert.strictEqual(keeping.law, "what is removed is gone")
       yield* Laws.store(storeOf((store) => ({
         set: (key, value) => Effect.andThen(Effect.yieldNow, store.set(key, value))
       })))

@@ -20,19 +20,43 @@ const storeId = "troupe/laws"
 const near = ["troupe/LAWS", "troupe/laws ", "troupe_laws", "troupe/laws/x"]
 
 /** Keys as a session's entries have them, which a store that cuts keys takes for the same. */
-const keys = [1, 2, 32].map((at) => `${storeId}#${"0".repeat(22)}#${at}`)
+const entry = `${storeId}#${"0".repeat(22)}#`
+const keys = [`${entry}1`, `${entry}2`, `${entry}32`] as const
 
-/** Gives a breach if a store returns for one key what was written for another. Reading a session there might never come to an end. */
-const confusion = Effect.gen(function*() {
+const removal = "what is removed is gone"
+const restoring = "what is saved is restored"
+const wholeness = "a reader during a save finds the new state or the one before"
+
+/**
+ * Gives the first law that a store breaks with values of its own: reading a session from a store that takes keys for the same might never come
+ * to an end, and a session seldom writes over a value.
+ */
+const breachOfValues = Effect.gen(function*() {
   const { KeyValueStore } = yield* Effect.promise(() => import("effect/persistence/KeyValueStore"))
   const store = yield* KeyValueStore
   const removed = Effect.forEach(keys, store.remove, { discard: true })
   yield* removed
-  for (const key of keys) {
+  for (const [index, key] of keys.entries()) {
     const found = yield* store.get(key)
-    if (found !== undefined) return breach("each key has a value of its own", `"${key}" has that of "${found}"`)
+    if (found !== undefined) {
+      return index === 0
+        ? breach(removal, `"${key}" is still there`)
+        : breach("each key has a value of its own", `"${key}" has that of "${found}"`)
+    }
     yield* store.set(key, key)
+    if ((yield* store.get(key)) !== key) return breach(restoring, `"${key}" has another value, or none`)
   }
+  const [key] = keys
+  const next = "0".repeat(1000)
+  const setting = yield* Effect.forkChild(store.set(key, next))
+  while (setting.pollUnsafe() === undefined) {
+    yield* Effect.yieldNow
+    const found = yield* store.get(key)
+    if (found !== key && found !== next) {
+      return breach(wholeness, `there was ${found === undefined ? "none" : "a part"}`)
+    }
+  }
+  yield* Fiber.join(setting)
   yield* removed
   return undefined
 })
@@ -43,16 +67,16 @@ export const breachOf: (
 ) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {
   const store = Session.store(storeId)
   const program = Effect.gen(function*() {
-    const confused = yield* confusion
-    if (confused !== undefined) return confused
+    const ofValues = yield* breachOfValues
+    if (ofValues !== undefined) return ofValues
     yield* Session.remove(storeId)
     const [one, other] = [yield* store.open, yield* store.open]
-    if (one.restored !== undefined) return breach("what is removed is gone", "a state is there")
+    if (one.restored !== undefined) return breach(removal, "a state is there")
     yield* one.save(state)
     const { restored } = yield* store.open
     const read = Result.getOrThrow(AgentState.fromJson(JSON.stringify(AgentState.toJson(state))))
     const found = difference(restored, read)
-    if (found !== undefined) return breach("what is saved is restored", found)
+    if (found !== undefined) return breach(restoring, found)
     for (const id of near) {
       const { restored } = yield* Session.store(id).open
       if (restored !== undefined) return breach("each id has a state of its own", `"${id}" has that of "${storeId}"`)
@@ -68,7 +92,7 @@ export const breachOf: (
         [read, next].some((state) => difference(opened.value.restored, state) === undefined)
       if (isWhole) continue
       const issue = Exit.isSuccess(opened) ? "there was neither" : String(Cause.squash(opened.cause))
-      return breach("a reader during a save finds the new state or the one before", issue)
+      return breach(wholeness, issue)
     }
     yield* Fiber.join(saving)
     yield* Session.remove(storeId)
