@@ -61,7 +61,11 @@ const parts = [
   "handler",
   "handler beside others",
   "handler of a called agent",
+  "handler whose result comes later",
   "needsApproval",
+  "a tool's retry",
+  "an agent's retry",
+  "toModelOutput",
   "guardrail on input",
   "guardrail on output",
   "guardrail on toolCall",
@@ -81,6 +85,17 @@ const parts = [
   "policy"
 ]
 
+/** Events of what only a session does here, or of streams that it holds. */
+const onlyInSessions = [
+  "ToolInvoked",
+  "ReasoningDelta",
+  "ToolParamsDelta",
+  "CallApproved",
+  "CallDenied",
+  "ResultGiven",
+  "ModeFailed"
+]
+
 const placesOf: { readonly [Where in Ground]: ReadonlyArray<string> } = {
   run: ["picker"],
   session: ["picker", "set-up of alone", "clean-up of alone", "finalizer of alone", "recovery of alone", "reader"],
@@ -97,6 +112,9 @@ describe.each(grounds)("In a %s", (ground) => {
       const { failures, played } = yield* play(ground, new Attempts("nowhere", []))
       assert.deepStrictEqual(failures, [])
       assert.deepStrictEqual(unfolded(played), [])
+      const seen = observersOf(played)
+      const unseen = Object.keys(AgentEvent.AgentEvent.cases).filter((tag) => !seen.includes(`observer of ${tag}`))
+      assert.deepStrictEqual(unseen, ground === "run" ? onlyInSessions : [])
       const own = ground.startsWith("stored") ? observersOf(played) : [...observersOf(played), ...parts]
       for (const [at, place] of [...own, ...placesOf[ground]].entries()) {
         // Each begins with another one, as what one does is in the way of the next.

@@ -1,8 +1,8 @@
 /**
  * A conversation in which every callback comes up that users give: what it is made of, and all that can be asked for from within.
  */
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
-import { AiError, Tool, Toolkit } from "effect/ai"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Schedule, Schema, Stream } from "effect"
+import { AiError, Prompt, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import {
   Agent,
@@ -19,7 +19,8 @@ import {
   ModeTransition,
   Session,
   StopWhen,
-  SystemPrompt
+  SystemPrompt,
+  ToolPolicy
 } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
@@ -33,6 +34,7 @@ const side = Mode.make("side", { isolation: "thread", enter: () => Effect.void }
 const Work = Tool.make("work", { success: Schema.String })
 const Beside = Tool.make("beside", { success: Schema.String })
 const Chore = Tool.make("chore", { success: Schema.String })
+const Sealed = Tool.make("sealed", { success: Schema.String, needsApproval: true })
 
 const withSession = <R>(f: (session: Session.Session) => Effect.Effect<unknown, unknown, R>) =>
   Effect.flatMap(Effect.service(Session.Session), f)
@@ -58,6 +60,7 @@ export const ofConversation: Readonly<Record<string, Operation>> = {
   "SystemPrompt.render, as it is sent": SystemPrompt.render(),
   "SystemPrompt.remove": SystemPrompt.remove("x"),
   "SystemPrompt.sections": SystemPrompt.sections,
+  "SystemPrompt.get": SystemPrompt.get("x"),
   "SystemPrompt.append, in a fiber that it joins": Effect.flatMap(
     Effect.forkChild(SystemPrompt.append("x")),
     Fiber.join
@@ -80,6 +83,10 @@ export const ofSession: Readonly<Record<string, Operation>> = {
   "session.resume": withSession((session) => session.resume),
   "session.approve": withSession((session) => session.approve("a")),
   "session.deny": withSession((session) => session.deny("a", "no")),
+  "session.giveResult": withSession((session) => session.giveResult("later", "Here it is.")),
+  "session.giveFailure": withSession((session) => session.giveFailure("later", "Nobody came.")),
+  "session.pin": withSession((session) => session.pin(0)),
+  "session.unpin": withSession((session) => session.unpin(0)),
   "session.invoke": withSession((session) => session.invoke(Work, {})),
   "session.fork": Effect.scoped(withSession((session) => session.fork)),
   "session.enterMode": withSession((session) => session.enterMode("m")),
@@ -166,12 +173,17 @@ export class Attempts {
 const guardrails = (attempts: Attempts): never => {
   const on = <const S extends Guardrail.Subject>(stage: S) =>
     Guardrail.make(stage, () => Effect.as(attempts.at(`guardrail on ${stage}`), Guardrail.pass), { on: stage } as never)
+  const again = Guardrail.make(
+    "again",
+    (text) => text === "Once more." ? Guardrail.retry("Otherwise.") : Guardrail.pass
+  )
   return {
     input: [on("input")],
-    output: [on("output")],
+    output: [on("output"), again],
     toolCall: [on("toolCall")],
     toolResult: [on("toolResult")],
-    handoff: [on("handoff")]
+    handoff: [on("handoff")],
+    releaseEarly: true
   } as never
 }
 
@@ -189,6 +201,13 @@ const makeMode = (name: string, attempts: Attempts) =>
     recover: () => attempts.at(`recovery of ${name}`)
   })
 
+/** Tries once more, after a callback. */
+const again = (attempts: Attempts, place: string) => Schedule.recurs(1).pipe(Schedule.tap(() => attempts.at(place)))
+
+/** Fails where a conversation ends with a text. */
+const breaking = (conversation: Conversation.Conversation, text: string) =>
+  Conversation.lastUserText(conversation) === text ? Effect.fail("no") : Effect.succeed(conversation)
+
 const runnable = (attempts: Attempts) => {
   const stalled = Deferred.makeUnsafe<void>()
   const kit = Toolkit.make(
@@ -198,11 +217,20 @@ const runnable = (attempts: Attempts) => {
       success: Schema.String,
       needsApproval: () => Effect.as(attempts.at("needsApproval"), false)
     }),
+    ToolPolicy.set(Tool.make("retried", { success: Schema.String, failure: Schema.String }), {
+      retry: again(attempts, "a tool's retry")
+    }),
+    Tool.make("shown", {
+      success: Schema.String,
+      toModelOutput: (text) => attempts.from("toModelOutput", [Prompt.textPart({ text })])
+    }),
+    Tool.make("deferred", { success: Schema.String }),
     Tool.make("signed", { success: Schema.String, needsApproval: true }),
     Tool.make("stalled", { success: Schema.String })
   )
   const helper = Agent.make("helper", {
-    toolkit: Toolkit.make(Chore),
+    toolkit: Toolkit.make(Chore, Sealed),
+    output: Schema.Struct({ n: Schema.Finite }),
     instructions: () => Effect.as(attempts.at("instructions of a called agent"), "Help.")
   })
   const other = Agent.withModel(
@@ -213,13 +241,18 @@ const runnable = (attempts: Attempts) => {
     toolkit: kit,
     agents: [Agent.asTool(helper)],
     handoffs: [Handoff.to(other, {
-      history: (conversation) => Effect.as(attempts.at("history"), conversation),
+      history: (conversation) => Effect.andThen(attempts.at("history"), breaking(conversation, "Tear.")),
       when: () => attempts.from("when", true)
     })],
     modes: [makeMode("m", attempts)],
+    retry: again(attempts, "an agent's retry"),
     instructions: () => Effect.as(attempts.at("instructions"), "Be brief."),
     guardrails: guardrails(attempts),
-    stopWhen: StopWhen.any(StopWhen.maxSteps(12), StopWhen.satisfies(() => attempts.from("stopWhen", false))),
+    stopWhen: StopWhen.any(
+      StopWhen.maxSteps(12),
+      StopWhen.toolCalls("beside", 2, { onExhausted: "finish" }),
+      StopWhen.satisfies(() => attempts.from("stopWhen", false))
+    ),
     contextWindow: ContextWindow.make({
       maxTurns: 6,
       strategy: ContextWindow.sequence(
@@ -231,7 +264,9 @@ const runnable = (attempts: Attempts) => {
   const runnable = Group.make({ desk, other }, {
     start: AgentPicker.make(() => Effect.as(attempts.at("picker"), "desk" as const)),
     policy: HandoffPolicy.compose(
-      HandoffPolicy.mapConversation((conversation) => Effect.as(attempts.at("transform"), conversation)),
+      HandoffPolicy.mapConversation((conversation) =>
+        Effect.andThen(attempts.at("transform"), breaking(conversation, "Bend."))
+      ),
       HandoffPolicy.when(() => attempts.from("policy", false), "other")
     )
   })
@@ -240,10 +275,14 @@ const runnable = (attempts: Attempts) => {
       work: () => Effect.as(attempts.at("handler"), "worked"),
       beside: () => Effect.as(attempts.at("handler beside others"), "worked, too"),
       asked: () => Effect.succeed("asked"),
+      retried: () => Effect.fail("not yet"),
+      shown: () => Effect.succeed("shown"),
+      deferred: () => Effect.andThen(attempts.at("handler whose result comes later"), ToolPolicy.deferResult),
       signed: () => Effect.succeed("signed"),
       stalled: () => Effect.andThen(Deferred.succeed(stalled, undefined), Effect.never)
     }),
-    Toolkit.make(Chore).toLayer({
+    Toolkit.make(Chore, Sealed).toLayer({
+      sealed: () => Effect.succeed("sealed"),
       chore: (_, { preliminary }) =>
         Effect.as(Effect.andThen(preliminary("…"), attempts.at("handler of a called agent")), "done")
     })
@@ -263,16 +302,31 @@ const model = (attempts: Attempts) => {
   const scripts: Record<string, Array<MockResponse.Input>> = {
     desk: [
       call("enter_m_mode"),
-      MockResponse.all(call("work"), call("beside"), call("asked"), call("helper", { task: "Help." })),
+      MockResponse.all(
+        call("work"),
+        call("beside"),
+        call("asked"),
+        call("retried"),
+        call("shown"),
+        call("helper", { task: "Help." })
+      ),
       call("exit_current_mode"),
       call("handoff_to_other")
     ],
-    helper: [call("chore"), "Helped."]
+    helper: [MockResponse.all(MockResponse.reasoning("Hm."), call("chore")), "Helped.", call("final_answer", { n: 1 })]
   }
   const asides: Record<string, Array<MockResponse.Input>> = {
     "Sign.": [call("signed")],
+    "Defer.": [MockResponse.toolCall("deferred", {}, { id: "later" })],
+    "Sign that.": [call("signed")],
+    "Seal.": [call("helper", { task: "Seal it." })],
+    "Seal it.": [call("sealed")],
+    "Say.": ["Once more."],
+    "Loop.": [call("beside"), call("beside")],
+    "Bend.": [call("handoff_to_other")],
+    "Tear.": [call("handoff_to_other")],
     "Stall.": [call("stalled")],
-    "Fail.": [MockResponse.fail(overloaded)]
+    "Fail.": [MockResponse.fail(overloaded), MockResponse.fail(overloaded)]
   }
   const answer = (agent: string, state: AgentState.AgentState | undefined): MockResponse.Input => {
     const turns = state?.conversation.turns ?? []
@@ -327,7 +381,9 @@ export const program = (ground: typeof grounds[number], attempts: Attempts): Eff
     Effect.exit(Effect.raceFirst(self, Deferred.await(stalled)))
   const inRun = Effect.gen(function*() {
     attempts.services = yield* Effect.context<Services>()
-    for (const input of ["Go.", "Sign.", "Fail."]) yield* Effect.exit(Agent.run(agent, input))
+    const inputs = ["Go.", "Sign.", "Defer.", "Seal.", "Loop.", "Bend.", "Tear.", "Fail."]
+    for (const input of inputs) yield* Effect.exit(Agent.run(agent, input))
+    yield* Effect.exit(Stream.runDrain(Agent.stream(agent, "Say.")))
     yield* interrupted(Agent.run(agent, "Stall."))
   })
   const inSession = Effect.gen(function*() {
@@ -336,15 +392,31 @@ export const program = (ground: typeof grounds[number], attempts: Attempts): Eff
     const read = (event: AgentEvent.AgentEvent) => event._tag === "StepStarted" ? attempts.at("reader") : Effect.void
     yield* Effect.exit(Stream.runForEach(session.stream("Go."), read))
     yield* Effect.exit(Mode.within(Effect.fail("no"), makeMode("alone", attempts)))
-    const signed = yield* Effect.exit(session.call("Sign."))
+    const signed = yield* Effect.exit(session.call("Sign.", { control: "first" }))
     for (const { callId } of Exit.isSuccess(signed) ? AgentState.pendingApprovals(signed.value) : []) {
       yield* Effect.exit(session.approve(callId))
     }
     yield* Effect.exit(session.resume)
+    const refused = yield* Effect.exit(session.call("Sign that.", { control: "first" }))
+    for (const { callId } of Exit.isSuccess(refused) ? AgentState.pendingApprovals(refused.value) : []) {
+      yield* Effect.exit(session.deny(callId, "no"))
+    }
+    yield* Effect.exit(session.resume)
+    yield* Effect.exit(session.call("Defer.", { control: "first" }))
+    yield* Effect.exit(session.giveResult("later", "Here it is."))
+    yield* Effect.exit(session.resume)
+    yield* Effect.exit(session.call("Seal.", { control: "first" }))
+    for (const { callId } of AgentState.pendingApprovals(yield* session.state)) {
+      yield* Effect.exit(session.approve(callId))
+    }
+    yield* Effect.exit(session.resume)
+    for (const input of ["Loop.", "Bend.", "Tear.", "Say."]) {
+      yield* Effect.exit(Stream.runDrain(session.stream(input, { control: "first" })))
+    }
     yield* Effect.exit(session.invoke(Work, {}))
     yield* Effect.exit(session.call("Pick.", { control: "first" }))
-    yield* Effect.exit(session.call("Fail."))
-    yield* interrupted(session.call("Stall."))
+    yield* Effect.exit(session.call("Fail.", { control: "first" }))
+    yield* interrupted(session.call("Stall.", { control: "first" }))
     yield* Effect.exit(session.enterMode("m"))
     states.push([yield* session.state, events.length])
   })
