@@ -207,7 +207,7 @@ describe("Interruption", () => {
       const { ends, points } = yield* everywhere(streamIt, atOnce)
       assert.isAbove(points, 500)
       assert.isAtLeast(ends, 8)
-    }))
+    }), 120_000)
 
   it.effect("of a stream whose reader leaves after any number of events is told to observers to the end", () =>
     Effect.gen(function*() {

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import { ConfigProvider, Context, Duration, Effect, Layer, Metric, Option, Schema } from "effect"
 import { Yaml } from "effect/encoding"
 import { readFileSync } from "node:fs"
 import * as Configuration from "../../examples/backend/config.ts"
+import { isEnd, serve } from "./serving.ts"
+import { postgres } from "./store/backings.ts"
 
 const folder = "examples/backend/deploy"
 const read = (name: string): string => readFileSync(`${folder}/${name}`, "utf8")
@@ -117,5 +119,36 @@ describe("The compose file for three instances and Postgres", () => {
         assert.deepStrictEqual(Object.keys(depends_on!), [hostname])
         for (const network of own) assert.property(networks, network)
       }
+    }))
+})
+
+const page = readFileSync("docs/backend-deployment.md", "utf8")
+
+it.live("The metrics of a cluster on the page on deployment are there where a service runs", () =>
+  Effect.gen(function*() {
+    const serving = yield* serve()
+    const { id } = yield* serving.begin()
+    yield* serving.until(id, isEnd)
+    const measured = (yield* Metric.snapshot).map(({ id }) => id)
+    const named = new Set(page.match(/\beffect_cluster_\w+/g))
+    assert.isAtLeast(named.size, 3)
+    assert.includeMembers(measured, [...named])
+  }))
+
+postgres.describe("The queries of the page on deployment", () => {
+  it.live("are those of the service's tables, and find a call that nobody knows the end of", () =>
+    Effect.gen(function*() {
+      const { open, sql } = yield* postgres.make
+      const serving = yield* serve({ store: yield* open() })
+      const { id } = yield* serving.begin("The floor lamp of order 1047 is cracked")
+      yield* serving.until(id, isEnd)
+      const [block] = page.match(/(?<=```sql\n)[\s\S]*?(?=```)/g)!
+      const [unanswered, unknown] = block!.split(";").map((query) => query.trim()).filter((query) => query !== "")
+      assert.lengthOf(yield* sql(unanswered!), 1)
+      assert.deepStrictEqual(yield* sql(unknown!), [])
+      yield* sql(
+        `UPDATE troupe_conversation_log SET answer = replace(answer, '"unknown":[]', '"unknown":[{"callId":"one"}]')`
+      )
+      assert.deepStrictEqual((yield* sql(unknown!)).map((row) => row["id"]), [id])
     }))
 })

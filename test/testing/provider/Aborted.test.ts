@@ -54,7 +54,7 @@ describe("A request whose signal is aborted", () => {
         controller.abort(enough)
         assert.strictEqual(yield* Fiber.join(error), enough)
         assert.deepStrictEqual(yield* outcomes(provider), ["aborted"])
-      }), 3000)
+      }), 15_000)
 
     it.live(
       `rejects in the middle of its response, whoever holds it, with a signal ${way}`,
@@ -70,7 +70,7 @@ describe("A request whose signal is aborted", () => {
           assert.strictEqual(yield* Fiber.join(error), enough)
           assert.deepStrictEqual(yield* outcomes(provider), ["aborted"])
         }),
-      3000
+      15_000
     )
   }
 
@@ -85,7 +85,7 @@ describe("A request whose signal is aborted", () => {
       assert.strictEqual(yield* rejection(() => unread.text()), enough)
       assert.include(read, "[DONE]")
       assert.deepStrictEqual(yield* outcomes(provider), ["sent", "aborted"])
-    }), 3000)
+    }), 15_000)
 
   it.live("lets the clients of the providers stop a stream in which nothing follows", () =>
     Effect.gen(function*() {
@@ -111,7 +111,7 @@ describe("A request whose signal is aborted", () => {
         assert.isAbove(heard, 1)
       }
       assert.deepStrictEqual(yield* outcomes(provider), ["aborted", "aborted", "aborted"])
-    }), 5000)
+    }), 15_000)
 })
 
 describe("A client of a server that gives up", () => {
@@ -133,5 +133,5 @@ describe("A client of a server that gives up", () => {
       const handler = MockModel.make(() => Effect.onInterrupt(Effect.never, () => Deferred.succeed(ended, undefined)))
       const exit = yield* Effect.exit(Effect.provide(asked, served({ handler })))
       assert.isTrue(Exit.isSuccess(exit), String(exit))
-    }), 5000)
+    }), 15_000)
 })
