@@ -2,7 +2,7 @@
  * Conditions that stop a run before its model has nothing more to do.
  *
  * A condition is data. `maxSteps` and the budgets `tokens`, `cost`, `toolCalls` and `duration` are limits: meeting one fails the run
- * with its reason, and `AgentState.reopen` goes on from there with a larger one; with `onExhausted: "finish"` the model answers once
+ * with its reason, and `AgentState.reopen` lets it continue under a larger one; with `onExhausted: "finish"` the model answers once
  * more instead. The other conditions finish the run: it ends `Complete`.
  *
  * Conditions are checked before each request to the model. Those that finish a run count once the model has answered in it.

@@ -127,7 +127,7 @@ export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
   WaitingForTools: [
     "InProgress", // the last open call was settled, or went with the turns of a mode that was left
     "HandoffRequested", // an open call asks for it
-    "Complete", // a mode was left or undone whose turns had the open call, and behind the turns that stay stands an answer
+    "Complete", // a mode was left or undone whose turns had the open call, and the turns that stay end with an answer
     "Failed" // a fatal tool failed, or a called agent met a limit of the agent's own
   ],
   HandoffRequested: [
@@ -144,7 +144,7 @@ export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
   Failed: [
     "InProgress", // somebody speaks, the state is reopened, or what failed went with the turns of a mode that was left
     "WaitingForTools", // the same while calls are open, or a program invoked a tool
-    "Complete" // the state is reopened where its conversation has an answer, or a mode was left behind whose turns that stands
+    "Complete" // the state is reopened and its conversation ends with an answer, or so do the turns that stay once a mode is left
   ]
 }
 

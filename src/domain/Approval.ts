@@ -4,7 +4,7 @@
  * 1. `approve` and `deny` take any subset in any order; the same answer twice, or two denials, change nothing.
  * 2. Resolving a call only ever goes forward: an approved call isn't denied later, nor the other way round.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
- * 4. A run that has ended stays ended: `AgentState.reopen` lets it go on with what was answered.
+ * 4. A run that has ended stays ended: `AgentState.reopen` lets it continue with the answers.
  * 5. An answer is an event, `CallApproved` or `CallDenied`, and changes a state as any event does.
  *
  * @since 0.1.0
@@ -77,7 +77,7 @@ export class ParamsRejected extends ErrorClass<ParamsRejected>("troupe/domain/Ap
 ) {}
 
 /**
- * Gives the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
+ * Returns the calls that wait for approval, in this agent and in those that it called, in the order of its calls.
  *
  * @category getters
  * @since 0.1.0
@@ -177,7 +177,7 @@ export interface CheckedApproveOptions {
 type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
 
 /**
- * Lets a call run when its run goes on. Approving it twice is approving it once.
+ * Lets a call run when its run continues. Approving it again changes nothing.
  *
  * With `params` the call runs with those, and the model reads them; the call keeps what the model had written as `asked`. They are
  * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails

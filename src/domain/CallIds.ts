@@ -7,14 +7,14 @@
  */
 import type { AssistantPart } from "./StateSchema.ts"
 
-/** Ids that are taken. `another` makes one that isn't, of one that is: by default the first number that is free goes behind it. */
+/** Ids that are taken. `another` makes a free id from a taken one; by default the first free number is appended. */
 export interface Taken {
   readonly has: (id: string) => boolean
   readonly add: (id: string) => unknown
   readonly another?: (id: string) => string
 }
 
-/** Puts the first number behind an id with which it isn't taken. */
+/** Appends the first number that makes an id free. */
 export const counted = (taken: Pick<Taken, "has">, id: string): string => {
   let n = 2
   while (taken.has(`${id}-${n}`)) n++

@@ -108,7 +108,7 @@ const give = (self: AgentState, callId: string, given: Given): Result.Result<Age
   )
 
 /**
- * Gives a call its result, as JSON. The model reads it when the run continues. Giving the same result twice is giving it once.
+ * Gives a call its result, as JSON. The model reads it when the run continues. Giving the same result again changes nothing.
  *
  * The tool's success schema reads the result when the run continues; if it doesn't fit, the model reads that the call failed. A session and
  * a conversation of a cluster check it at once.
@@ -146,7 +146,7 @@ export const giveResult: {
 
 /**
  * Says that a call failed whose result was to come later. The model reads the reason when the run continues. The run doesn't end, even if
- * the tool is in `fatal`. Giving the same reason twice is giving it once.
+ * the tool is in `fatal`. Giving the same reason again changes nothing.
  *
  * Fails with `NotAwaitingResult` if no call has the id, or if the call doesn't await a result.
  *

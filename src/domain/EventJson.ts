@@ -1,7 +1,7 @@
 /**
  * Events as JSON, and the state that they lead to.
  *
- * The end of a run goes without its state, which is the fold of what came before.
+ * The end of a run is stored without its state, which is the fold of the events before it.
  *
  * @since 0.1.0
  */

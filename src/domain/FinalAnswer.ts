@@ -9,7 +9,7 @@ import type { Call, Turn } from "./StateSchema.ts"
 /** The tool that is called with an answer. */
 export const toolName = "final_answer"
 
-/** Gives the calls of `final_answer` in the last of some turns, if that is the model's. */
+/** Returns the calls of `final_answer` in the last of some turns, if that is the model's. */
 export const finalCalls = (turns: ReadonlyArray<Turn>): ReadonlyArray<Call> => {
   const last = turns[turns.length - 1]
   return last?._tag === "Assistant" ? callsOf(last).filter((call) => call.name === toolName) : []

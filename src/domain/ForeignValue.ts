@@ -59,7 +59,7 @@ const dataOf = (value: object): unknown => {
 }
 
 /**
- * Gives any value as JSON.
+ * Returns any value as JSON.
  *
  * @category conversions
  * @since 0.1.0

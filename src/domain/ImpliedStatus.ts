@@ -42,7 +42,7 @@ export const statusIn = (self: AgentState, conversation: Conversation): AgentSta
   stillRequested(self, conversation) ? self.status : statusOf(conversation)
 
 /**
- * Gives a state another conversation, and the status that it implies.
+ * Replaces the conversation of a state, and derives the status from it.
  *
  * A handoff is still requested if the call that asked for it is still open.
  *

@@ -55,7 +55,7 @@ export const begin = (at: number): Run => ({
   usage: Usage.empty
 })
 
-/** Goes on at a time. */
+/** Continues at a time. */
 export const goOn = (self: Run, at: number): Run => ({ ...self, startedAt: at })
 
 /** Pauses at a time. */

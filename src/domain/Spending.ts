@@ -59,7 +59,7 @@ export const withModel = (
   usage: Usage.RequestUsage
 ): NonNullable<Spending["models"]> => put(self, model, Usage.add(ownOf(self, model) ?? Usage.empty, usage))
 
-/** Gives a copy with one value set. A computed key behind a spread makes a dictionary, which costs several times as much. */
+/** Returns a copy with one value set. A computed key behind a spread makes a dictionary, which costs several times as much. */
 const put = <A>(self: { readonly [name: string]: A } | undefined, name: string, value: A): { [name: string]: A } => {
   const copy: { [name: string]: A } = { ...self }
   JsonValue.put(copy, name, value)

@@ -2,12 +2,12 @@
  * The call ids that aren't given again in a state's life: somebody may still hold an answer to a call that is gone.
  *
  * 1. The ids in a state are taken: those of all its calls, of turns that a mode hides, and of the agents that answer open calls.
- * 2. A call that goes leaves its id in `retired`: those of an agent whose call is settled, of turns that don't cross a handoff, of what a
- *    mode or a fork drops. Once that has 1,000, they go on to `forgotten`, which always takes the same room.
- * 3. A model's id is given as it is if it certainly wasn't before. Otherwise it gets a number: the first that is free while its like is
- *    known by name, as in `p-2`, and one above all numbers so far if it may have been forgotten, as in `p-n7`.
- * 4. What is taken depends on the state alone, and in a dialogue on the other participants' states: a run that was stopped and goes on
- *    gives the same ids as one that never stopped.
+ * 2. A removed call leaves its id in `retired`. Calls are removed when the call of their agent is settled, when their turns don't cross a
+ *    handoff, and when a mode or a fork drops them. Beyond 1,000, ids move from `retired` to `forgotten`, which always takes the same room.
+ * 3. A call keeps its model's id if that was certainly never given. Otherwise a number is appended: the first free one if the id is known
+ *    by name, as in `p-2`, or one above all numbers so far if the id may have been forgotten, as in `p-n7`.
+ * 4. Which ids are taken depends on the state alone, and in a dialogue on the other participants' states too. So a run that stopped and
+ *    continues gives the same ids as one that never stopped.
  *
  * @since 0.1.0
  */
@@ -20,12 +20,12 @@ import type { AgentState } from "./StateSchema.ts"
 
 const numbered = /-n(\d{1,15})$/
 
-/** Gives the number in an id that was given one, or 0. */
+/** Returns the number that was appended to an id, or 0. */
 const numberOf = (id: string): number => id.includes("-n") ? Number(numbered.exec(id)?.[1] ?? 0) : 0
 
 /**
- * How far a number may be above the last: an event from elsewhere brings one that was given in a state beside this one, and no model can
- * write one so high that there are none above.
+ * How far a number may be above the last one. An event from elsewhere may bring a number that was given in another state. Without a limit,
+ * a model could write an id with so high a number that there is none above.
  */
 const maxAhead = 1_000_000
 
@@ -55,7 +55,7 @@ export class TakenIds implements CallIds.Taken {
   }
 }
 
-/** Gives the ids that no call may be given any more. */
+/** Returns the ids that no call may be given any more. */
 export const of = (state: AgentState, into: TakenIds = new TakenIds()): TakenIds => {
   for (const id of allCallIds(state)) into.add(id)
   for (const id of state.retired ?? []) into.add(id)
@@ -68,7 +68,7 @@ export const of = (state: AgentState, into: TakenIds = new TakenIds()): TakenIds
   return into
 }
 
-/** How many ids of calls that are gone stand in `retired`: each save holds them. */
+/** How many ids `retired` holds at most: each save holds them all. */
 const maxRetired = 1000
 
 /** Keeps ids of calls that are gone from a state, in one order, whichever of two agents ended first. */

@@ -1,18 +1,18 @@
 /**
- * Functions of users that give something, with an Effect or without.
+ * Values that users' functions return directly or in an Effect.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 
-/** Something, or an Effect of it. */
+/** A value, or an Effect of it. */
 export type MaybeEffect<A, E, R> = A | Effect.Effect<A, E, R>
 
-/** Changes what is there, or what an Effect makes. What `f` throws is a defect. */
+/** Changes the value, at once or once its Effect has it. */
 export const map = <A, E, R, B>(self: MaybeEffect<A, E, R>, f: (value: A) => B): MaybeEffect<B, E, R> =>
   Effect.isEffect(self) ? Effect.map(self, f) : f(self)
 
-/** Calls a function and gives what it gives as an Effect, once `see` has seen it. What either throws is a defect. */
+/** Calls a function, and returns its value in an Effect, after `see` has checked it. What either throws is a defect. */
 export const call = <A, E, R>(f: () => MaybeEffect<A, E, R>, see: (given: A) => A): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const given = map(f(), see)

@@ -126,7 +126,7 @@ export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
 export const together = (selves: ReadonlyArray<Any>): Surroundings =>
   selves[0]?.[TypeId].interpreter.together(selves) ?? identity
 
-/** Runs what can hold a conversation, and gives its last state. */
+/** Runs what can hold a conversation, and returns its last state. */
 export const run = <Name extends string, Output, E, R>(
   self: Runnable<Name, Output, E, R>,
   from: From

@@ -51,7 +51,7 @@ export const approve = (session: OpenSession, callId: string, params: Schema.Jso
 export const deny = (session: OpenSession, callId: string, reason: string): Answered =>
   answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason)))
 
-/** Returns a call its result. A success is read by the tool at once, so that the giver learns what is wrong with it. */
+/** Gives a call its result. The tool reads a success at once, so that an invalid one is refused here. */
 const given = (callId: string, given: Given) => ({ roster, state }: Loop) =>
   Effect.gen(function*() {
     const answered = yield* Effect.fromResult(giving(state, callId, given))
@@ -67,7 +67,7 @@ const given = (callId: string, given: Given) => ({ roster, state }: Loop) =>
 
 type GivenTo = Effect.Effect<AgentState, NotAwaitingResult | SessionError>
 
-/** Returns a call the result that it awaits. */
+/** Gives a call the result that it awaits. */
 export const giveResult = (session: OpenSession, callId: string, result: Schema.Json): GivenTo =>
   answer(session, "giveResult", given(callId, successOf(result))) as GivenTo
 

@@ -16,10 +16,10 @@ export interface AdaptiveOptions {
   readonly costSensitivity?: number | undefined
 }
 
-/** The part of a context that is used, by the size up to which it is; a larger one is used to 80 %. */
+/** Sizes of contexts, each with the percentage that is used of contexts up to that size. */
 const tiers = [[32_000, 60], [100_000, 70], [200_000, 75], [Infinity, 80]] as const
 
-/** By how much the dearest input makes a window smaller, in hundredths. */
+/** The percentage by which a window shrinks at most, if nearly all of the price is that of input. */
 const mostSaved = 20
 
 const amountOf = (option: InvalidWindow["option"], value: number, most: number): number => {
@@ -35,7 +35,7 @@ const savedBy = ({ costSensitivity = 0.5, price: { input, output } }: AdaptiveOp
 }
 
 /**
- * Gives how many tokens of a model's context to use, for `maxTokens`: 60 % of one up to 32,000 tokens, 70 % up to 100,000, 75 % up to
+ * Returns how many tokens of a model's context to use, for `maxTokens`: 60 % of one up to 32,000 tokens, 70 % up to 100,000, 75 % up to
  * 200,000, and 80 % of a larger one.
  *
  * A small context fills up faster, so more of it is kept free for answers. With a `price`, up to a fifth less is used: the more of the

@@ -6,7 +6,7 @@
 import type { Conversation, Turn } from "../StateSchema.ts"
 import { covers, fits, type Summarized, weightOf } from "../Summarized.ts"
 
-/** Gives a conversation other turns. Those that its summaries cover must be the same. */
+/** Replaces the turns of a conversation. Turns that its summaries cover must stay the same. */
 export const withTurns = (
   summaries: Conversation["summaries"] | undefined,
   turns: ReadonlyArray<Turn>

@@ -85,7 +85,7 @@ export const isOpen = (call: Call): boolean => call.state._tag !== "Settled"
 const isCall = (part: AssistantPart): part is Call => part._tag === "Call"
 
 /**
- * Gives the calls of an assistant turn, in the model's order.
+ * Returns the calls of an assistant turn, in the model's order.
  *
  * @category getters
  * @since 0.1.0
@@ -108,7 +108,7 @@ export const lastAssistant = (self: Conversation): Assistant | undefined =>
   self.turns[lastAssistantIndex(self.turns)] as Assistant | undefined
 
 /**
- * Gives the calls that still wait for their results, in the model's order.
+ * Returns the calls that still wait for their results, in the model's order.
  *
  * @category getters
  * @since 0.1.0
@@ -181,7 +181,7 @@ export const settleOpenCalls = (self: Conversation): Conversation => {
 }
 
 /**
- * Gives the ids of all calls.
+ * Returns the ids of all calls.
  *
  * @category getters
  * @since 0.1.0
@@ -285,7 +285,7 @@ export const lastAssistantText = (self: Conversation): string | undefined => {
 }
 
 /**
- * Gives the turns of one agent.
+ * Returns the turns of one agent.
  *
  * @category getters
  * @since 0.1.0

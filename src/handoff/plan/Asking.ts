@@ -18,7 +18,7 @@ const isState = (u: unknown): u is AgentState =>
   Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
 
 /**
- * Error for an agent that stopped without an answer, because calls of it await approval: its `state` goes on by
+ * Error for an agent that stopped without an answer, because calls of it await approval: its `state` continues by
  * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
  *
  * @category errors

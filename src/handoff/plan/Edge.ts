@@ -102,7 +102,7 @@ const make = (
 /**
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
- * What arrives must be the target's input or, where the target has several edges, what its input has below the name of the
+ * What arrives must be the target's input or, if the target has several edges, what its input has below the name of the
  * source. `f` may be an effect.
  *
  * **Example** (A record of two sources)
@@ -142,7 +142,7 @@ export const edge: {
   make(from, to, undefined, f as Definition["change"]) as never
 
 /**
- * Makes an edge that is taken only where `condition` holds for the output of `from`. A type guard narrows it.
+ * Makes an edge that is taken only if `condition` holds for the output of `from`. A type guard narrows it.
  *
  * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. If another edge
  * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
@@ -213,7 +213,7 @@ export const edgeWhen: {
   // The overloads say what the untyped definition brings.
   make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
 
-/** Gives what an edge does. */
+/** Returns what an edge does. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition
 
 const titleOf = ({ source, target }: Definition): string => `the edge from "${source.name}" to "${target.name}"`

@@ -114,7 +114,7 @@ export const run = Effect.fnUntraced(function*(
           Effect.exit,
           FiberSet.run(fibers)
         )
-        // A fiber that meets what is no Effect is gone at once, and runs nothing any more.
+        // A function that returns no Effect kills its fiber at once, without finalizers, so this observer ends the node.
         fiber.addObserver((exit) => {
           if (!isOver && Exit.isFailure(exit)) end(index, Exit.failCause(exit.cause))
         })

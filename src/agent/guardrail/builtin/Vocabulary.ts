@@ -16,8 +16,9 @@ import { type Action, guard } from "./Found.ts"
  *
  * Bring the list yourself, or take it from a package: Troupe has none. Words are found whole ("Scunthorpe" passes), in any case, with or
  * without accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
- * several words are found with spaces, hyphens or apostrophes between them, a word with a star at its end at the beginning of others, words
- * of scripts without spaces (Chinese, Japanese, Thai) anywhere, and what has other signs in it (`at&t`, an emoji) as it is.
+ * several words are found with spaces, hyphens or apostrophes between them. An entry that ends with a star is found at the beginning of
+ * longer words. Words of scripts without spaces (Chinese, Japanese, Thai) are found anywhere, and entries with other signs (`at&t`, an
+ * emoji) as they are written.
  *
  * `action` is `"block"` by default. Throws `InvalidOption` for an empty list, and for an empty word.
  *

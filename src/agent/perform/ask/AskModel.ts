@@ -125,7 +125,7 @@ const responded = (
   ...(feedback === undefined ? undefined : { feedback })
 })
 
-/** Returns each call of an answer an id that no other call has. */
+/** Gives each call of an answer an id that no other call has. */
 const withOwnIds = (loop: Loop.Loop, parts: Answer.Answer["parts"]): Answer.Answer["parts"] =>
   parts.some(({ _tag }) => _tag === "Call") ? withUniqueIds(parts, loop.journal.takenIds) : parts
 

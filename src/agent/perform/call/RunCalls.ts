@@ -94,7 +94,7 @@ export const runCalls = (
 interface RunningCalls {
   readonly loop: Loop.Loop
   readonly slots: ReadonlyArray<CallSlot>
-  /** Where the last call stands that runs. */
+  /** The index of the last call that runs. */
   readonly lastJob: number
   readonly onAnswer: ((answered: CallResult) => void) | undefined
   fatal: Cause.Cause<unknown> | undefined

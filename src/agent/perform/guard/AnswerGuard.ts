@@ -219,7 +219,7 @@ const seeSaid = (
   const isOver = next(state)._tag === "Stop"
   const found = GuardedAnswer.find(codec, parts, isOver)
   if (found !== undefined) return seeFound(loop, state, parts, found, false)
-  // Without what guardrails replaced, an answer may fit that didn't: then it is one.
+  // Words that guardrails replaced may have been why an answer didn't fit the schema, so it is looked for again.
   const seeAgain = (seen: Seen): Effect.Effect<Seen, Fail, unknown> | undefined => {
     const fitting = seen.parts === parts ? undefined : GuardedAnswer.find(codec, seen.parts, isOver)
     return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
@@ -270,7 +270,7 @@ const seeFound = (
   })
 }
 
-/** Asks the guardrails about an answer: gives it as it `passed`, or another value `within` what is said and shown then. */
+/** Asks the guardrails about an answer. Returns `passed` if it passes unchanged, and puts a replaced value into `within`. */
 const seeAnswer = (
   loop: Loop.Loop,
   state: AgentState,

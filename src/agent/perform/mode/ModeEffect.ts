@@ -41,7 +41,7 @@ export const runModeEffect = <A>(
   }, true)
 }
 
-/** Runs what a function of a mode gives. That it gives no Effect, or one that gives what nobody ran, is a defect that names it. */
+/** Runs the Effect that a mode's function returns. If it returns none, or one that succeeds with another Effect, a defect names it. */
 export const ranBy = <A>(
   by: string,
   f: () => Effect.Effect<A, unknown, unknown>
