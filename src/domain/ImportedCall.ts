@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
+import { deniedState } from "./DeniedCall.ts"
 import { jsonOf, metadataOf, resultOf } from "./ImportedPart.ts"
 import type { Asked, LocatedPart, PairedCall } from "./Pairing.ts"
 import type { Report } from "./Repair.ts"
@@ -64,10 +65,7 @@ const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Rep
   }
   if (response === undefined) return { _tag: "AwaitingApproval" }
   const { approved, reason } = response.part
-  if (!approved) {
-    const result = reason === undefined ? "This call was denied." : `This call was denied: ${reason}`
-    return { _tag: "Settled", outcome: "Denied", result }
-  }
+  if (!approved) return deniedState(reason, false)
   dropReason(response, id, report)
   return { _tag: "Approved" }
 }
@@ -85,8 +83,7 @@ const stateOfAsked = (call: PairedCall, asked: Asked, id: string, isInLastTurn: 
     return interrupted
   }
   const { approved, reason } = response.part
-  // No reason is made up: a provider would be sent it as the user's.
-  if (!approved) return { _tag: "Settled", outcome: "Denied", result: reason ?? null }
+  if (!approved) return deniedState(reason, true)
   dropReason(response, id, report)
   return { _tag: "Settled", outcome: "Succeeded", result: "Approved" }
 }

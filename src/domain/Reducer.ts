@@ -15,6 +15,7 @@ import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { addSummary } from "./conversation/Summaries.ts"
 import { appendUnchecked, changeCall, lastAssistant } from "./conversation/Turns.ts"
+import { deniedState } from "./DeniedCall.ts"
 import { statusIn, statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
@@ -175,13 +176,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         : self
     case "CallApproved":
       return answer(self, event.callId, (call) => approved(call, event.params))
-    case "CallDenied": {
-      return answer(self, event.callId, (call) => {
-        // A provider has its own words for a denial.
-        const result = call.approvalId === undefined ? `This call was denied: ${event.reason}` : event.reason
-        return { ...call, state: { _tag: "Settled", outcome: "Denied", result } }
-      })
-    }
+    case "CallDenied":
+      return answer(self, event.callId, (call) => ({
+        ...call,
+        state: deniedState(event.reason, call.approvalId !== undefined)
+      }))
     case "ResultAwaited": {
       const before = callOf(self, event.callId)?.state._tag
       return before === "Pending" || before === "Approved"
