@@ -1,8 +1,10 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, FileSystem, Layer, Option } from "effect"
+import { Cause, Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel } from "troupe/testing"
 import * as Sqlite from "../../examples/backend/store/Sqlite.ts"
@@ -228,5 +230,31 @@ describe.each(Object.entries(shared))("Sessions of two processes %s", (_, backin
       )
       yield* Effect.all([running, reading], { concurrency: "unbounded" })
       assert.isAbove(loaded, 5)
+    }).pipe(Effect.scoped))
+})
+
+describe("A store in an SQL table", () => {
+  it.effect("lets no other connection write between what it reads and what it sets", () =>
+    Effect.gen(function*() {
+      const folder = yield* temporary
+      const context = yield* Layer.build(
+        Session.layerStoreSql({ table: "sessions" }).pipe(Layer.provide(Sqlite.layer(folder)))
+      )
+      const store = Context.get(context, KeyValueStore.KeyValueStore)
+      yield* store.set("n", "1")
+      const other = new DatabaseSync(join(folder, "conversations.db"), { timeout: 0 })
+      const refusals: Array<string> = []
+      yield* store.modify("n", (found) => {
+        try {
+          other.exec("UPDATE sessions SET value = '100' WHERE id = 'n'")
+        } catch (error) {
+          refusals.push(String(error))
+        }
+        return `${Number(found) + 1}`
+      })
+      other.close()
+      assert.lengthOf(refusals, 1)
+      assert.include(refusals[0], "locked")
+      assert.strictEqual(yield* store.get("n"), "2")
     }).pipe(Effect.scoped))
 })

@@ -1,6 +1,7 @@
 /** A state is a value: nobody who gave something to it, or took something from it, can change it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
+import { Prompt } from "effect/ai"
 import { AgentState, Conversation, ModeTransition } from "troupe"
 import { state } from "./arbitraries.ts"
 
@@ -28,6 +29,17 @@ const input = () => [
   Conversation.file("image/png", new URL("https://example.com/a"))
 ]
 
+/** A state in which a call waits for its result from outside, and another one for approval. */
+const waiting = (): AgentState.AgentState => {
+  const call = (id: string, _tag: "AwaitingApproval" | "AwaitingResult") =>
+    ({ ...Conversation.call(id, "go", {}), state: { _tag } }) as const
+  const assistant = Conversation.assistant("a", [
+    call("result", "AwaitingResult"),
+    call("approval", "AwaitingApproval")
+  ])
+  return AgentState.withConversation(asked(), { turns: [...asked().conversation.turns, assistant] })
+}
+
 const asked = () => AgentState.ask(AgentState.make("a"), "Hello", 0)
 
 const given: Readonly<Record<string, readonly [given: () => unknown, use: (given: never) => unknown]>> = {
@@ -49,6 +61,25 @@ const given: Readonly<Record<string, readonly [given: () => unknown, use: (given
   "Conversation.call": [
     () => ({ deep: [{ list: [1] }] }),
     (params: Schema.Json) => Conversation.call("c", "go", params)
+  ],
+  "AgentState.giveResult": [
+    () => ({ deep: [{ list: [1] }] }),
+    (result: Schema.Json) => Result.getOrThrow(AgentState.giveResult(waiting(), "result", result))
+  ],
+  "AgentState.approve": [
+    () => ({ deep: [{ list: [1] }] }),
+    (params: Schema.Json) => Result.getOrThrow(AgentState.approve(waiting(), "approval", { params }))
+  ],
+  "Conversation.fromPrompt": [
+    () => [
+      {
+        role: "user",
+        content: [{ type: "file", mediaType: "image/png", data: new Uint8Array([1]), options: { a: { b: [1] } } }]
+      },
+      { role: "assistant", content: [{ type: "tool-call", id: "c", name: "go", params: { deep: [1] } }] },
+      { role: "tool", content: [{ type: "tool-result", id: "c", name: "go", isFailure: false, result: { deep: [1] } }] }
+    ],
+    (messages: Prompt.RawInput) => Conversation.fromPrompt(Prompt.make(messages))
   ],
   "ModeTransition.push": [() => ({ deep: [1] }), (params: Schema.Json) => ModeTransition.push("m", params)]
 }
