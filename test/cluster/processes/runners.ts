@@ -10,7 +10,7 @@ export interface Runner {
   readonly pid: number
   readonly port: number
   readonly ended: Deferred.Deferred<number | string>
-  /** When something was done to it that may leave calls unknown, in epoch milliseconds. */
+  /** When something was done to it, or it stood still, that may leave calls unknown, in epoch milliseconds. */
   readonly harmed: Array<number>
   isEnding: boolean
   readonly signal: (signal: NodeJS.Signals) => void
@@ -46,9 +46,11 @@ export const start = (options: Omit<RunnerOptions, "port">): Effect.Effect<Runne
     const ended = Deferred.makeUnsafe<number | string>()
     const isUp = Deferred.makeUnsafe<void>()
     const output: Array<string> = []
+    const harmed: Array<number> = []
     const lines = createInterface({ input: child.stdout! })
     lines.on("line", (line) => {
       if (line === "up") Deferred.doneUnsafe(isUp, Effect.void)
+      else if (line === "stalled") harmed.push(Date.now())
       else if (!line.startsWith("{")) output.push(line)
     })
     createInterface({ input: child.stderr! }).on("line", (line) => output.push(line))
@@ -62,7 +64,7 @@ export const start = (options: Omit<RunnerOptions, "port">): Effect.Effect<Runne
       pid: child.pid!,
       port,
       ended,
-      harmed: [],
+      harmed,
       isEnding: false,
       output,
       signal: (signal) => void child.kill(signal),
