@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 134_500,
-  "troupe/testing": 146_500,
+  "troupe": 136_500,
+  "troupe/testing": 148_500,
   "troupe/ai-sdk": 14_500
 }
 
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 405_500,
+  budget: 409_000,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -39,10 +39,10 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 723_000, modules: 6 },
-  "troupe/Agent": { bytes: 460_000, modules: 4 },
-  "troupe/AgentState": { bytes: 460_000, modules: 4 },
-  "troupe/ai-sdk": { bytes: 70_000, modules: 3 }
+  "troupe": { bytes: 735_000, modules: 6 },
+  "troupe/Agent": { bytes: 470_000, modules: 4 },
+  "troupe/AgentState": { bytes: 470_000, modules: 4 },
+  "troupe/ai-sdk": { bytes: 71_000, modules: 3 }
 }
 
 /** What was weighed, and what is wrong with it. */
