@@ -49,10 +49,11 @@ const refuse = (): never => {
   throw notJson
 }
 
-const keep = (value: unknown): unknown => value
+const copyOther = (value: unknown): unknown =>
+  value instanceof Uint8Array ? value.slice() : value instanceof URL ? new URL(value) : value
 
-/** Copies the plain data in a value, and keeps everything else in it as it is. */
-export const detached = (value: unknown): unknown => copy(value, Infinity, keep)
+/** Copies the plain data, the bytes and the addresses in a value, and keeps everything else in it as it is. */
+export const detached = (value: unknown): unknown => copy(value, Infinity, copyOther)
 
 const convert = (value: unknown): ForeignValue.Converted => {
   try {

@@ -12,6 +12,7 @@ import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { hasWords, isAnswered, isSaid, isSilent } from "./conversation/Sending.ts"
+import { detached } from "./JsonValue.ts"
 import type * as Part from "./Part.ts"
 import type { Assistant, Call, Conversation, Settled, Turn } from "./StateSchema.ts"
 
@@ -169,7 +170,7 @@ const openIds = (turn: Turn): ReadonlyArray<string> =>
 /**
  * Returns the prompt of a conversation, or fails with `OpenCalls` while calls are open.
  *
- * The prompt has no system message: each request composes it anew.
+ * The prompt has no system message: each request composes it anew. It shares nothing with the conversation.
  *
  * @category conversions
  * @since 0.1.0
@@ -177,6 +178,9 @@ const openIds = (turn: Turn): ReadonlyArray<string> =>
 export const toPrompt = (self: Conversation): Result.Result<Prompt.Prompt, OpenCalls> => {
   const [first, ...rest] = self.turns.flatMap(openIds)
   return first === undefined
-    ? Result.succeed(Prompt.fromMessages(beginWithUser(self.turns.flatMap(toMessages))))
+    // Messages are plain objects, so a copy of them is messages.
+    ? Result.succeed(
+      Prompt.fromMessages(detached(beginWithUser(self.turns.flatMap(toMessages))) as Array<Prompt.Message>)
+    )
     : Result.fail(new OpenCalls({ callIds: [first, ...rest] }))
 }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { Prompt } from "effect/ai"
 import { AgentState, Conversation, ModeTransition } from "troupe"
-import { state } from "./arbitraries.ts"
+import { settled, state } from "./arbitraries.ts"
 
 type Mutable = Array<unknown> | Record<string, unknown> | Uint8Array | URL
 
@@ -95,6 +95,14 @@ describe("What somebody else holds can't change", () => {
       assert.deepStrictEqual(made, before)
     })
   }
+
+  it.prop("a conversation that a prompt was made of", [settled], ([given]) => {
+    const text = JSON.stringify(given)
+    const prompt = Result.getOrThrow(Conversation.toPrompt(given))
+    assert.strictEqual(JSON.stringify(Result.getOrThrow(Conversation.toPrompt(given))), JSON.stringify(prompt))
+    spoil(prompt.content)
+    assert.strictEqual(JSON.stringify(given), text)
+  }, { arbitrary: { runs: 50 } })
 
   it.prop("a state that was read from a document, or written to one", [state], ([given]) => {
     const text = JSON.stringify(AgentState.toJson(given))
