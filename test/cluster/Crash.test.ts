@@ -36,7 +36,7 @@ describe("A death", () => {
 
   it.live(
     "after another, and while a message is cancelled, does neither",
-    () => Effect.map(problems((writes) => range(single(writes), 300)), (found) => assert.deepStrictEqual(found, [])),
+    () => Effect.map(problems((writes) => range(single(writes), 120)), (found) => assert.deepStrictEqual(found, [])),
     120_000
   )
 
