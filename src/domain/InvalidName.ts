@@ -7,16 +7,18 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
 
 /**
- * Error for an invalid name: an empty name of an agent, a mode or a guardrail, or a name of a tool that providers refuse.
+ * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an empty id of a stored session, or a name of a tool that
+ * providers refuse.
  *
  * @category errors
  * @since 0.1.0
  */
 export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("InvalidName", {
-  what: Schema.Literals(["agent", "mode", "guardrail", "tool"]),
+  what: Schema.Literals(["agent", "mode", "guardrail", "tool", "session"]),
   name: Schema.String
-}, ({ name, what }) =>
-  what !== "tool"
-    ? `The name of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
-    : `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`)
-{}
+}, ({ name, what }) => {
+  if (what === "tool") {
+    return `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`
+  }
+  return `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
+}) {}

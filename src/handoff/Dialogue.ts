@@ -38,6 +38,8 @@
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../domain/ErrorClass.ts"
 import { countOf } from "../domain/InvalidLimit.ts"
+import { InvalidName } from "../domain/InvalidName.ts"
+import * as ToolName from "../domain/ToolName.ts"
 import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
 import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
 import { StopTool } from "./dialogue/StopTool.ts"
@@ -117,8 +119,8 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
  *
  * Throws `DuplicateParticipant` if two of them share a name, `Agent.AmbiguousTool` if they have different tools of one name, and
- * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`. With `Infinity` only `until` or the stop tool ends
- * the dialogue.
+ * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and `InvalidName` if no tool can have the name
+ * `stopTool`. With `Infinity` only `until` or the stop tool ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0
@@ -135,12 +137,14 @@ export const make: {
   const names = participants.map(({ name }) => name)
   const name = names.find((name, index) => names.indexOf(name) < index)
   if (name !== undefined) throw new DuplicateParticipant({ name })
+  const stopTool = options?.stopTool ?? StopTool.name
+  if (!ToolName.isValid(stopTool)) throw new InvalidName({ what: "tool", name: stopTool })
   return fromDefinition<never, never, never>({
     participants,
     check: Runnable.checkTogether(participants),
     speaker: options?.speaker ?? roundRobin,
     until: options?.until,
     maxTurns: countOf("maxTurns", options?.maxTurns ?? 10, 1),
-    stopTool: options?.stopTool ?? StopTool.name
+    stopTool
   })
 }

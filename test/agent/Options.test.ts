@@ -11,6 +11,7 @@ import {
   HandoffPolicy,
   Mode,
   Plan,
+  Session,
   StopWhen,
   ToolPolicy,
   Trace
@@ -165,6 +166,8 @@ const rows: Readonly<Record<string, ReadonlyArray<Row>>> = {
     ["categories", (categories) => Guardrail.promptInjection({ categories }), [[], [""]], []],
     ["threshold of a judge", (threshold) => Guardrail.safety({ threshold }), [...numbers, Infinity], [0, 1]],
     ["maxToolCalls", Guardrail.maxToolCalls, [...numbers, Infinity], [0, 1]],
+    ["name of maxToolCalls", (name) => Guardrail.maxToolCalls(1, name), [""], ["t", undefined]],
+    ["toolAllowList", Guardrail.toolAllowList, ["t", [""], ["t", ""]], [[], ["t"]]],
     ["noRepeat", Guardrail.noRepeat, [...numbers, 0, Infinity], [1]],
     ["on", (on) => Guardrail.make("g", judged, { on }), words, ["input", "text"]],
     ["mode", (mode) => Guardrail.make("g", judged, { mode }), words, ["blocking", "parallel"]],
@@ -180,7 +183,11 @@ const rows: Readonly<Record<string, ReadonlyArray<Row>>> = {
     ["a guardrail", (name) => Guardrail.make(name, judged), [""], ["検査"]],
     ["an agent's tool", (name) => Agent.asTool(a, { name }), names, ["t"]],
     ["a mode's tool", (toolName) => Mode.make("m", { toolName, enter }), names, ["t"]],
-    ["a handoff's tool", (toolName) => Handoff.to(a, { toolName }), names, ["t"]]
+    ["a handoff's tool", (toolName) => Handoff.to(a, { toolName }), names, ["t"]],
+    ["the tool that ends a dialogue", (stopTool) => Dialogue.make(a, b, { stopTool }), names, ["t"]],
+    ["the tool of toolCalled", StopWhen.toolCalled, [""], ["t"]],
+    ["the tool of toolCalls", (name) => StopWhen.toolCalls(name, 1), [""], ["t"]],
+    ["a stored session", (id) => Session.store(id), [""], ["卓 7", "#"]]
   ],
   UnknownMember: [["start", (start) => Group.make({ a }, { start }), ["", "zoe"], ["a"]]]
 }

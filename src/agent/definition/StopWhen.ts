@@ -5,6 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import { amountOf, countOf, durationOf } from "../../domain/InvalidLimit.ts"
+import { InvalidName } from "../../domain/InvalidName.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
@@ -99,6 +100,12 @@ export interface LimitOptions {
   readonly onExhausted?: "fail" | "finish" | undefined
 }
 
+/** Returns the name of a tool. Throws `InvalidName` if it is empty: no call has that name, so the condition would never hold. */
+const toolOf = (name: string): string => {
+  if (name !== "") return name
+  throw new InvalidName({ what: "tool", name })
+}
+
 const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefined): StopWhen =>
   options?.onExhausted === "finish" ? { ...limit, onExhausted: "finish" } : limit
 
@@ -149,7 +156,7 @@ export const cost = (
 
 /**
  * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. The calls of the model's
- * last answer are still run.
+ * last answer are still run. Throws `InvalidName` if the name is empty.
  *
  * @category budgets
  * @since 0.1.0
@@ -160,7 +167,7 @@ export const toolCalls: {
 } = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
   const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
   const count = countOf("toolCalls", typeof calls === "number" ? calls : Number.NaN, 0)
-  const limit = { _tag: "ToolCalls", name, calls: count } as const
+  const limit = { _tag: "ToolCalls", name: name === undefined ? undefined : toolOf(name), calls: count } as const
   return limited(limit, typeof options === "object" ? options : undefined)
 }
 
@@ -174,12 +181,12 @@ export const duration = (duration: Duration.Input, options?: LimitOptions): Stop
   limited({ _tag: "Duration", millis: Duration.toMillis(durationOf("duration", duration, "from 0 on")) }, options)
 
 /**
- * Finishes a run when the model's last answer called the tool `name`, once the call is settled.
+ * Finishes a run when the model's last answer called the tool `name`, once the call is settled. Throws `InvalidName` if the name is empty.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", name })
+export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", name: toolOf(name) })
 
 /**
  * Finishes a run when the model's last answer called no tool.

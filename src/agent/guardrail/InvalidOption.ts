@@ -47,6 +47,10 @@ export const countOf = (guardrail: string, option: string, value: number, least:
 export const oneOf = <A extends string>(guardrail: string, option: string, value: A, words: ReadonlyArray<A>): A =>
   optionOf(guardrail, option, value, (value) => words.includes(value), `one of ${listOf(words)}`)
 
+/** Returns the name of a tool. Throws `InvalidOption` if it is empty: no call has that name. */
+export const nameOption = (guardrail: string, option: string, name: string): string =>
+  optionOf(guardrail, option, name, (name) => name !== "", "the name of a tool")
+
 /** Returns the members of a list. Throws `InvalidOption` for anything else; a text doesn't count as a list of letters. */
 export const listOption = <A>(guardrail: string, option: string, values: Iterable<A>): ReadonlyArray<A> =>
   Array.from(

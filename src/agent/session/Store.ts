@@ -19,6 +19,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { InvalidName } from "../../domain/InvalidName.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { SessionError } from "./SessionError.ts"
 import * as StoredLog from "./StoredLog.ts"
@@ -109,12 +110,15 @@ const open = Effect.fnUntraced(function*(id: string) {
  * The state is saved when a run begins, when a model has asked for calls, after each call's result and every step, at the end of
  * each operation, and when the session is closed during one. If a step can't be saved, its run stops before it does anything else.
  *
- * The session's keys are its id, and its id before a `#`. `KeyValueStore.prefix` keeps them apart from others in the same store.
+ * Throws `InvalidName` if the id is empty. The session's keys are its id, and its id before a `#`. `KeyValueStore.prefix` keeps them apart from others in the same store.
  *
  * @category stores
  * @since 0.1.0
  */
-export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => ({ id, open: open(id) })
+export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => {
+  if (id === "") throw new InvalidName({ what: "session", name: id })
+  return { id, open: open(id) }
+}
 
 /**
  * Returns the state that was saved last under an id, or `undefined` if there is none.

@@ -31,7 +31,7 @@ export const inTurn: Delegate = (state, team) => {
 /**
  * Offers a lead handoffs to each agent of its team, and returns control to the lead when one of them has answered.
  *
- * The lead's own answer ends the run. A lead may be in another lead's team. With `delegate` a rule assigns the work instead of the lead's
+ * The lead's own answer ends the run. A lead may be in another lead's team, and a lead without a team answers alone. With `delegate` a rule assigns the work instead of the lead's
  * model, which is then offered no handoffs: `inTurn`, or a function of your own that depends on the state alone.
  *
  * @category constructors

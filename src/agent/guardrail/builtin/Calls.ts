@@ -7,7 +7,7 @@ import * as Equal from "effect/Equal"
 import { callsOf } from "../../../domain/Conversation.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import { type CheckedCall, type Guardrail, make, type Values } from "../GuardrailType.ts"
-import { countOf, listOption } from "../InvalidOption.ts"
+import { countOf, listOption, nameOption } from "../InvalidOption.ts"
 import { block, pass } from "../Verdict.ts"
 
 /** Returns the place where the turns of the run begin: after the inputs that it answers. */
@@ -35,13 +35,16 @@ type OnCall = Guardrail<"toolCall", Values["toolCall"]>
 /**
  * Blocks calls of all tools but the named ones.
  *
- * Unknown names are ignored. An empty list blocks every call. Throws `InvalidOption` if `names` isn't a list.
+ * Unknown names are ignored. An empty list blocks every call. Throws `InvalidOption` if `names` isn't a list, or holds an
+ * empty name.
  *
  * @category built-in
  * @since 0.1.0
  */
 export const toolAllowList = (names: Iterable<string>): OnCall => {
-  const allowed = new Set(listOption("toolAllowList", "names", names))
+  const allowed = new Set(
+    listOption("toolAllowList", "names", names).map((name) => nameOption("toolAllowList", "names", name))
+  )
   return make("toolAllowList", (_, { call }) => allowed.has(call.name) ? pass : block(`"${call.name}" isn't allowed`), {
     on: "toolCall"
   })
@@ -51,13 +54,14 @@ export const toolAllowList = (names: Iterable<string>): OnCall => {
  * Blocks calls after the first `limit` in a run: of all tools, or of the named one.
  *
  * All calls that the model requested since the user's input count, whatever their outcome. To end a run instead, use `StopWhen`. Throws
- * `InvalidOption` if the limit isn't a whole number of at least 0.
+ * `InvalidOption` if the limit isn't a whole number of at least 0, or the name is empty.
  *
  * @category built-in
  * @since 0.1.0
  */
 export const maxToolCalls = (limit: number, name?: string): OnCall => {
   const most = countOf("maxToolCalls", "limit", limit, 0)
+  if (name !== undefined) nameOption("maxToolCalls", "name", name)
   const calls = `${most} call${most === 1 ? "" : "s"}${name === undefined ? "" : ` of "${name}"`}`
   const reason = `no more than ${calls} ${most === 1 ? "is" : "are"} allowed`
   return make("maxToolCalls", (_, { call, state }) => {
