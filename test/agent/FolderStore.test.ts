@@ -1,9 +1,31 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer } from "effect"
+import { Effect, FileSystem, Layer, type Path } from "effect"
 import { KeyValueStore } from "effect/persistence"
+import { fileURLToPath } from "node:url"
 import { Agent, Session } from "troupe"
 import { MockModel } from "troupe/testing"
+import { start } from "../examples/process.ts"
+
+const talker = fileURLToPath(new URL("fixtures/talker.ts", import.meta.url))
+
+/** Lets a process talk, kills it when it has printed so many lines, and returns the number in the last one. */
+const talkUntil = (folder: string, lines: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const child = start(talker, [folder])
+    let printed = ""
+    let failure = ""
+    child.stderr.setEncoding("utf8").on("data", (text: string) => failure += text)
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      printed += text
+      if (printed.split("\n").length > lines) child.kill("SIGKILL")
+    })
+    child.on("error", reject)
+    child.on("close", (_, signal) => {
+      if (signal !== "SIGKILL") return reject(new Error(failure))
+      resolve(Number(printed.trimEnd().split("\n").at(-1)))
+    })
+  })
 
 /** The real file system, which notes what is done to files. */
 const noting = (notes: Array<string>) =>
@@ -47,4 +69,29 @@ describe("A store in a folder", () => {
       assert.strictEqual(notes.length, 3 * places.length)
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(noting(notes), NodePath.layer)))
   })
+
+  it.live(
+    "loses nothing that was told when its process is killed, and is read whole while another process writes",
+    () =>
+      Effect.gen(function*() {
+        const folder = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped())
+        const load = Session.load("ada").pipe(Effect.provide(Session.layerStoreFileSystem(folder)))
+        const lengthOf = Effect.map(load, (state) => state?.conversation.turns.length ?? 0)
+        // Reads again and again, and fails if what it reads is no whole state or an older one than before.
+        const readBeside = (least: number): Effect.Effect<never, unknown, FileSystem.FileSystem | Path.Path> =>
+          Effect.flatMap(lengthOf, (length) => {
+            assert.isAtLeast(length, least)
+            return Effect.yieldNow.pipe(Effect.andThen(readBeside(length)))
+          })
+        let told = 0
+        for (const lines of [1, 10, 40]) {
+          const before = told
+          told = yield* Effect.raceFirst(Effect.promise(() => talkUntil(folder, lines)), readBeside(before))
+          assert.isAtLeast(told, before + 2 * lines)
+          // The process may have saved more than it came to tell.
+          assert.isAtLeast(yield* lengthOf, told)
+        }
+      }).pipe(Effect.scoped, Effect.provide([NodeFileSystem.layer, NodePath.layer])),
+    60_000
+  )
 })
