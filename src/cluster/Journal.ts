@@ -19,6 +19,7 @@ import type { OpenDocument } from "../agent/session/Store.ts"
 import { type AgentEvent, isRunEnd } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import type { Stored } from "../domain/EventJson.ts"
+import * as StateJson from "../domain/StateJson.ts"
 import type { Any } from "../handoff/Runnable.ts"
 import * as Answer from "./Answer.ts"
 import * as Kept from "./Kept.ts"
@@ -70,6 +71,7 @@ export class Journal {
   readonly #writer: LogWriter
   readonly #told: PubSub.PubSub<Told>
   readonly #isLeaving: () => boolean
+  readonly #states = new StateJson.TextWriter()
   readonly #alone = Semaphore.makeUnsafe(1)
   #pieces = 0
   /** The pieces since the last event that was stored. */
@@ -133,7 +135,7 @@ export class Journal {
 
   /** Closes the log, and first stores its state whole, so that the next owner has less to read. */
   get end(): Effect.Effect<void> {
-    return this.#writer.end(() => Kept.toText(this.kept), this.kept.events)
+    return this.#writer.end(() => Kept.toText(this.kept, this.#states), this.kept.events)
   }
 
   /** Stores a message's input with the next entry, and says so then. */
@@ -214,7 +216,10 @@ export class Journal {
           onTaken?.(before.events, next.state)
         }
         this.#tell(entry.events, before.events)
-        return Effect.andThen(this.#writer.snapshot(() => Kept.toText(this.kept), this.kept.events), this.#leave())
+        return Effect.andThen(
+          this.#writer.snapshot(() => Kept.toText(this.kept, this.#states), this.kept.events),
+          this.#leave()
+        )
       })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))

@@ -151,16 +151,19 @@ export const entryFromText = (text: string): Result.Result<Entry, string> =>
     }
   })
 
-/** Encodes a snapshot. It holds what is under way as the start events, oldest first. */
-export const toText = ({ cancelled, repeatable, state, underway, ...kept }: Kept): string => {
+/** Encodes a snapshot. It holds what is under way as the start events, oldest first. `states` writes the states of one conversation. */
+export const toText = (
+  { cancelled, repeatable, state, underway, ...kept }: Kept,
+  states: StateJson.TextWriter
+): string => {
   const starts = Underway.places(underway).flatMap(Underway.startsIn)
-  return JSON.stringify({
+  const others = JSON.stringify({
     ...kept,
-    state: StateJson.toJson(state),
     starts: EventJson.toJson(starts.sort((one, other) => one.sequence - other.sequence)),
     repeatable: [...repeatable],
     cancelled: [...cancelled]
   })
+  return `{"state":${states.write(state)},${others.slice(1)}`
 }
 
 /** Decodes a snapshot. Fails with what is wrong in it. */

@@ -12,11 +12,10 @@
  * @since 0.1.0
  */
 import * as CallIds from "./CallIds.ts"
-import { callsOf, lastAssistant } from "./conversation/Turns.ts"
+import { callIds, callsOf, lastAssistant } from "./conversation/Turns.ts"
 import { at } from "./Delegated.ts"
 import * as ForgottenIds from "./ForgottenIds.ts"
-import { allCallIds } from "./ModeStack.ts"
-import type { AgentState } from "./StateSchema.ts"
+import type { AgentState, Turn } from "./StateSchema.ts"
 
 const numbered = /-n(\d{1,15})$/
 
@@ -29,24 +28,57 @@ const numberOf = (id: string): number => id.includes("-n") ? Number(numbered.exe
  */
 const maxAhead = 1_000_000
 
-/** Ids that no call may be given any more: those that are known by `names`, and those that may have been forgotten. */
-export class TakenIds implements CallIds.Taken {
+/** Call ids that are known by name. */
+class Named {
   readonly names = new Set<string>()
-  forgotten: ForgottenIds.Bits | undefined = undefined
   /** The highest number in any of them. */
   last = 0
-  has(id: string): boolean {
-    if (this.names.has(id)) return true
-    const number = numberOf(id)
-    if (number > 0) return number <= this.last || number > this.last + maxAhead
-    return this.forgotten !== undefined && ForgottenIds.mayHave(this.forgotten, id)
-  }
   add(id: string): void {
     this.names.add(id)
     this.last = Math.max(this.last, numberOf(id))
   }
+}
+
+/**
+ * The ids of the calls in a conversation's settled turns, kept from run to run, so that a run reads only the turns that are new.
+ *
+ * It is compared with the turns by their identity, so it needs no invalidation when turns change.
+ */
+export class SettledIds {
+  #turns: ReadonlyArray<Turn> = []
+  #count = 0
+  #ids = new Named()
+  /** Reads the turns before a place, after which nothing changes them but an edit of the conversation. */
+  read(turns: ReadonlyArray<Turn>, upTo: number): Named {
+    let isSame = this.#count <= upTo
+    for (let at = 0; isSame && at < this.#count; at++) isSame = this.#turns[at] === turns[at]
+    if (!isSame) {
+      this.#ids = new Named()
+      this.#count = 0
+    }
+    for (const id of callIds({ turns: turns.slice(this.#count, upTo) })) this.#ids.add(id)
+    this.#turns = turns
+    this.#count = upTo
+    return this.#ids
+  }
+}
+
+/** Ids that no call may be given any more: those that are known by name, and those that may have been forgotten. */
+export class TakenIds extends Named implements CallIds.Taken {
+  forgotten: ForgottenIds.Bits | undefined = undefined
+  /** The ids in turns that were settled before, if somebody keeps those. */
+  settled: Named | undefined = undefined
+  has(id: string): boolean {
+    if (this.isNamed(id)) return true
+    const number = numberOf(id)
+    if (number > 0) return number <= this.last || number > this.last + maxAhead
+    return this.forgotten !== undefined && ForgottenIds.mayHave(this.forgotten, id)
+  }
+  isNamed(id: string): boolean {
+    return this.names.has(id) || this.settled?.names.has(id) === true
+  }
   another(id: string): string {
-    const next = this.names.has(id) ? CallIds.counted(this.names, id) : undefined
+    const next = this.isNamed(id) ? CallIds.counted({ has: (id) => this.isNamed(id) }, id) : undefined
     return next === undefined || this.has(next) ? `${id}-n${this.last + 1}` : next
   }
   addForgotten(ids: ForgottenIds.ForgottenIds): void {
@@ -55,9 +87,20 @@ export class TakenIds implements CallIds.Taken {
   }
 }
 
-/** Returns the ids that no call may be given any more. */
-export const of = (state: AgentState, into: TakenIds = new TakenIds()): TakenIds => {
-  for (const id of allCallIds(state)) into.add(id)
+/** Returns the ids that no call may be given any more. `settled` keeps those of settled turns for the next time. */
+export const of = (state: AgentState, into: TakenIds = new TakenIds(), settled?: SettledIds): TakenIds => {
+  const { conversation: { turns }, modes } = state
+  const from = settled === undefined ? 0 : Math.max(0, turns.findLastIndex(({ _tag }) => _tag === "Assistant"))
+  if (settled !== undefined) {
+    into.settled = settled.read(turns, from)
+    into.last = Math.max(into.last, into.settled.last)
+  }
+  for (const id of callIds({ turns: from === 0 ? turns : turns.slice(from) })) into.add(id)
+  for (const { view } of modes) {
+    if (view !== undefined) {
+      for (const id of callIds({ turns: view.hidden })) into.add(id)
+    }
+  }
   for (const id of state.retired ?? []) into.add(id)
   for (const id of state.retiredBefore ?? []) into.add(id)
   if (state.forgotten !== undefined) into.addForgotten(state.forgotten)

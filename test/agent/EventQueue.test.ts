@@ -14,6 +14,8 @@ const event = (sequence: number): AgentEvent.AgentEvent => ({
   delta: "."
 })
 
+const happened = (sequence: number) => ({ event: event(sequence) })
+
 const numbers = (events: ReadonlyArray<AgentEvent.AgentEvent>) => events.map(({ sequence }) => sequence)
 
 describe("EventQueue", () => {
@@ -21,7 +23,7 @@ describe("EventQueue", () => {
     Effect.gen(function*() {
       const queue = EventQueue.make(2)
       assert.deepStrictEqual([0, 1, 2].map((n) => queue.offer(event(n))), [true, true, false])
-      const sender = yield* Effect.forkChild(queue.offerAll([2, 3, 4, 5, 6].map(event)), { startImmediately: true })
+      const sender = yield* Effect.forkChild(queue.offerAll([2, 3, 4, 5, 6].map(happened)), { startImmediately: true })
       const waits: Array<boolean> = []
       const read: Array<ReadonlyArray<number>> = []
       for (let n = 0; n < 4; n++) {
@@ -36,8 +38,8 @@ describe("EventQueue", () => {
   it.effect("keeps senders in the order in which they came", () =>
     Effect.gen(function*() {
       const queue = EventQueue.make(1)
-      yield* Effect.forkChild(queue.offerAll([0, 1].map(event)), { startImmediately: true })
-      yield* Effect.forkChild(queue.offerAll([2, 3].map(event)), { startImmediately: true })
+      yield* Effect.forkChild(queue.offerAll([0, 1].map(happened)), { startImmediately: true })
+      yield* Effect.forkChild(queue.offerAll([2, 3].map(happened)), { startImmediately: true })
       const read: Array<number> = []
       for (let n = 0; n < 4; n++) read.push(...numbers(yield* queue.pull))
       assert.deepStrictEqual(read, [0, 1, 2, 3])
@@ -81,7 +83,7 @@ describe("EventQueue", () => {
   it.effect("lets a sender go when the reader leaves, and never keeps one again", () =>
     Effect.gen(function*() {
       const queue = EventQueue.make(1)
-      const sender = yield* Effect.forkChild(Effect.uninterruptible(queue.offerAll([0, 1, 2].map(event))), {
+      const sender = yield* Effect.forkChild(Effect.uninterruptible(queue.offerAll([0, 1, 2].map(happened))), {
         startImmediately: true
       })
       assert.isUndefined(sender.pollUnsafe())
@@ -89,6 +91,6 @@ describe("EventQueue", () => {
       yield* Fiber.join(sender)
       assert.isTrue(queue.offer(event(3)))
       assert.isTrue(queue.offer(event(4)))
-      yield* queue.offerAll([5, 6].map(event))
+      yield* queue.offerAll([5, 6].map(happened))
     }))
 })

@@ -3,6 +3,8 @@ import { Result } from "effect"
 import { AgentState, Conversation } from "troupe"
 import { withUniqueIds } from "../../src/domain/CallIds.ts"
 import * as TakenIds from "../../src/domain/TakenIds.ts"
+import { state } from "./arbitraries.ts"
+import { choices, live } from "./lives.ts"
 
 /** Gives the id that a model's call gets in a state. */
 const given = (state: AgentState.AgentState, id: string): string => {
@@ -106,5 +108,53 @@ describe("Ids of calls that are gone", () => {
     for (const ids of ["", "AAAA", "not base64"]) {
       assert.isTrue(Result.isFailure(AgentState.fromJson({ ...document, forgotten: { ids, last: 0 } })))
     }
+  })
+})
+
+/** The ids that a model's calls get in a state, one after the other. */
+const givenAll = (taken: TakenIds.TakenIds, ids: ReadonlyArray<string>) =>
+  withUniqueIds(ids.map((id) => Conversation.call(id, "pay", {})), taken).map((part) =>
+    part._tag === "Call" ? part.id : ""
+  )
+
+describe("Ids of calls in settled turns", () => {
+  it.prop("are kept from run to run, and the same ids are given", [choices, state], ([choices, other]) => {
+    const settled = new TakenIds.SettledIds()
+    const { states } = live(choices)
+    for (const each of [...states, other, ...states.toReversed()]) {
+      const asked = [...TakenIds.of(each).names].flatMap((id) => [id, `${id}-2`]).concat("fresh", "fresh", "")
+      const kept = givenAll(TakenIds.of(each, undefined, settled), asked)
+      assert.deepStrictEqual(kept, givenAll(TakenIds.of(each), asked))
+    }
+  }, { arbitrary: { runs: 60 } })
+
+  it("are read once, while turns are only added", () => {
+    let reads = 0
+    const answer = (n: number) => {
+      const { parts, ...turn } = Conversation.assistant("desk", [
+        Conversation.call(`c${n}`, "pay", {}, { _tag: "Settled", outcome: "Succeeded", result: 1 })
+      ])
+      return {
+        ...turn,
+        get parts() {
+          reads++
+          return parts
+        }
+      }
+    }
+    const settled = new TakenIds.SettledIds()
+    let turns = Array.from({ length: 100 }, (_, n) => answer(n))
+    const first = { ...AgentState.make("desk"), conversation: { turns } }
+    assert.strictEqual(TakenIds.of(first, undefined, settled).another("c7"), "c7-2")
+    reads = 0
+    turns = [...turns, answer(100)]
+    const taken = TakenIds.of({ ...first, conversation: { turns } }, undefined, settled)
+    assert.deepStrictEqual([taken.has("c7"), taken.has("c99"), taken.has("c100"), taken.has("c101")], [
+      true,
+      true,
+      true,
+      false
+    ])
+    assert.isBelow(reads, 6)
   })
 })

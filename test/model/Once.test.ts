@@ -1,9 +1,10 @@
 /** Nothing is converted twice: the form of a settled turn is made once, for all requests of all runs that hold it. */
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Conversation, Session } from "troupe"
+import { KeyValueStore } from "effect/persistence"
+import { Agent, AgentState, Conversation, Guardrail, Session } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { type Content, providerOf } from "./paths.ts"
 
@@ -40,6 +41,22 @@ const assertShared = (options: ReadonlyArray<LanguageModelV4CallOptions>): void 
   assert.isAbove(again, 0)
 }
 
+const unseen = <A, E, R>(self: Effect.Effect<A, E, R>) => self
+const observed = Agent.observe(() => Effect.void)
+const judged = Agent.make("a", {
+  instructions: "Be brief.",
+  toolkit: Tools,
+  guardrails: { input: [Guardrail.make("calm", () => Guardrail.pass)] }
+})
+
+/** What delays a session's events, or tells them anew: its store, observers, and guardrails that judge words first. */
+const stored = [
+  ["alone", agent, unseen],
+  ["with an observer", agent, observed],
+  ["behind a guardrail", judged, unseen],
+  ["behind a guardrail, with an observer", judged, observed]
+] as const
+
 for (const specification of ["v3", "v4"] as const) {
   const provider = (steps: number) => {
     const { model, options } = providerOf(Array.from({ length: steps }, (_, n) => call(n)), specification)
@@ -72,6 +89,22 @@ for (const specification of ["v3", "v4"] as const) {
         assert.lengthOf(options, 8)
         assertShared(options)
       }))
+
+    for (const [how, own, observing] of stored) {
+      it.effect(`gets the same form in a session that is stored, ${how}`, () =>
+        Effect.gen(function*() {
+          const { layer, options } = provider(2)
+          const talk = Effect.gen(function*() {
+            const session = yield* Session.make(own, { store: Session.store("ada") })
+            yield* session.call("Count")
+            yield* Stream.runDrain(session.stream("Count on"))
+            yield* session.call("Three")
+          })
+          yield* observing(talk).pipe(Effect.scoped, Effect.provide([layer, KeyValueStore.layerMemory]))
+          assert.lengthOf(options, 5)
+          assertShared(options)
+        }))
+    }
 
     it.effect("gets the same form in a run that was stopped and resumed", () =>
       Effect.gen(function*() {

@@ -23,6 +23,12 @@ interface Log {
   readonly events?: number | undefined
 }
 
+/** An event, and the state after it if the event changed that. */
+export interface Happened {
+  readonly event: AgentEvent
+  readonly state?: AgentState | undefined
+}
+
 /**
  * A receiver of a run's events as they happen, besides the observers: a stream or a session. `offer` returns whether there was room, and
  * gets the new state if the event changed it; `offerAll` waits for room. With `isStreaming` the model is asked to stream. A receiver with a
@@ -33,7 +39,7 @@ export interface Receiver {
   readonly log: Log
   readonly failure?: unknown
   readonly offer: (event: AgentEvent, state?: AgentState) => boolean
-  readonly offerAll: (events: ReadonlyArray<AgentEvent>) => Effect.Effect<void>
+  readonly offerAll: (batch: ReadonlyArray<Happened>) => Effect.Effect<void>
 }
 
 /** The source of an event: the loop of an agent, and the conversation that its observers may change. */
@@ -77,8 +83,8 @@ export const make = (
   if (observers.length === 0 && receiver !== undefined) return new ToReceiver(receiver)
   const waiting: Array<WaitingEvent> = []
   return {
-    deliver: (event, by) => {
-      waiting.push({ event, by })
+    deliver: (event, by, state) => {
+      waiting.push({ event, by, state })
     },
     flush: unlessShown(waiting, showAll(waiting, observers, receiver)),
     // An event that no longer waits may still be being shown.
@@ -90,8 +96,7 @@ export const make = (
 }
 
 /** An event that waits to be shown, and its source. */
-export interface WaitingEvent {
-  readonly event: AgentEvent
+export interface WaitingEvent extends Happened {
   readonly by: Teller
 }
 
@@ -119,7 +124,7 @@ class ToReceiver implements Delivering {
   readonly isStreaming: boolean
   readonly #receiver: Receiver
   // Few runs have anybody to wait for, so only these have a list and a lock.
-  #waiting: Array<AgentEvent> = none
+  #waiting: Array<Happened> = none
   #flush: Effect.Effect<void> | undefined = undefined
   #delivery: Effect.Effect<void> | undefined = undefined
   constructor(receiver: Receiver) {
@@ -129,7 +134,7 @@ class ToReceiver implements Delivering {
   deliver(event: AgentEvent, _: Teller, state?: AgentState): void {
     if (this.#waiting.length === 0 && this.#receiver.offer(event, state)) return
     if (this.#waiting === none) this.#waiting = []
-    this.#waiting.push(event)
+    this.#waiting.push({ event, state })
   }
   get flush(): Effect.Effect<void> {
     return this.#flush ??= Effect.suspend(() =>
@@ -159,12 +164,14 @@ const showAll = (
   observers: ReadonlyArray<Observer>,
   receiver: Receiver | undefined
 ): Effect.Effect<void> => {
-  const show = ({ by: { host }, event }: WaitingEvent): Effect.Effect<void> => {
+  const show = ({ by: { host }, event, state }: WaitingEvent): Effect.Effect<void> => {
     const seeing = observers.length === 1
       ? Effect.suspend(() => observers[0]!(event))
       : Effect.forEach(observers, (observer) => observer(event), { discard: true })
     const seen = within(waiting, event._tag, seeing, Context.add(Host, host))
-    return receiver === undefined ? seen : Effect.andThen(seen, within(waiting, saved, receiver.offerAll([event])))
+    return receiver === undefined
+      ? seen
+      : Effect.andThen(seen, within(waiting, saved, receiver.offerAll([{ event, state }])))
   }
   const showNext = Effect.uninterruptible(Effect.suspend(() => show(waiting.shift()!)))
   const lock = Semaphore.makeUnsafe(1)

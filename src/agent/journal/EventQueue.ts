@@ -65,7 +65,7 @@ export const make = (capacity: number): EventQueue => {
       Effect.callback<void>((resume) => {
         let sent = 0
         const goOn = (): void => {
-          while (sent < batch.length && offer(batch[sent]!)) sent++
+          while (sent < batch.length && offer(batch[sent]!.event)) sent++
           if (sent < batch.length) senders.push(goOn)
           else resume(Effect.void)
         }

@@ -21,11 +21,21 @@ import * as Underway from "../../domain/Underway.ts"
 import * as Delivery from "./Delivery.ts"
 import * as RunId from "./RunId.ts"
 import type { RunServices } from "./RunServices.ts"
+import { type Keeping, Slot } from "./Slot.ts"
 
 /** Events that nobody may see yet, and the state before them. */
 interface Withheld {
   readonly before: AgentState
   readonly events: Array<Delivery.WaitingEvent>
+}
+
+const settledIds = new Slot<TakenIds.SettledIds>()
+
+/** Returns what a conversation keeps of the ids in its settled turns. */
+const settledIdsOf = (live: Keeping): TakenIds.SettledIds => {
+  const known = settledIds.get(live) ?? new TakenIds.SettledIds()
+  settledIds.set(live, known)
+  return known
 }
 
 /** The journal of a run, including the agents that it calls. */
@@ -40,6 +50,7 @@ export class Journal {
   readonly #delivering: Delivery.Delivering
   readonly #receiver: Delivery.Receiver | undefined
   readonly #beside: ReadonlyArray<AgentState> | undefined
+  readonly #live: Keeping | undefined
   #state: AgentState
   #underway = Underway.nothing
   #sequence = 0
@@ -50,7 +61,8 @@ export class Journal {
     state: AgentState,
     receiver: Delivery.Receiver | undefined,
     run = "",
-    beside?: ReadonlyArray<AgentState>
+    beside?: ReadonlyArray<AgentState>,
+    live?: Keeping
   ) {
     const { clock, hasSpans, isTraced, observers, recordsContent } = services
     this.#delivering = Delivery.make(observers, receiver)
@@ -59,6 +71,7 @@ export class Journal {
     this.session = receiver?.log.session
     this.#receiver = receiver
     this.#beside = beside
+    this.#live = live
     this.clock = clock
     this.recordsContent = recordsContent
     this.hasSpans = hasSpans
@@ -79,7 +92,8 @@ export class Journal {
   /** The ids of calls that an answer may not give again. The code that gives an id adds it. */
   get takenIds(): TakenIds.TakenIds {
     if (this.#takenIds !== undefined) return this.#takenIds
-    this.#takenIds = TakenIds.of(this.#state)
+    const settled = this.#live === undefined ? undefined : settledIdsOf(this.#live)
+    this.#takenIds = TakenIds.of(this.#state, undefined, settled)
     for (const state of this.#beside ?? []) TakenIds.of(state, this.#takenIds)
     return this.#takenIds
   }

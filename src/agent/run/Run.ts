@@ -255,7 +255,15 @@ export const makeLoop = (
   live?: LiveModes,
   beside?: ReadonlyArray<AgentState>
 ): Loop.Loop =>
-  new Loop.Loop(new Journal(services, state, receiver, run, beside), runner, undefined, undefined, roster, state, live)
+  new Loop.Loop(
+    new Journal(services, state, receiver, run, beside, live),
+    runner,
+    undefined,
+    undefined,
+    roster,
+    state,
+    live
+  )
 
 /** Runs what a roster describes. Returns the last state, and fails with an `AgentError` or an error of the program's own. */
 export const run = (

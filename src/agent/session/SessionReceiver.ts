@@ -12,7 +12,7 @@ import type * as SubscriptionRef from "effect/SubscriptionRef"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import type { Receiver } from "../journal/Delivery.ts"
+import type { Happened, Receiver } from "../journal/Delivery.ts"
 import { isSavedFirst, isSavePoint } from "./SavePoints.ts"
 import type { SessionError } from "./SessionError.ts"
 import type { OpenDocument } from "./Store.ts"
@@ -85,13 +85,13 @@ export class SessionReceiver implements Receiver {
     return this.#reader === undefined || this.#reader.offer(event)
   }
 
-  offerAll(events: ReadonlyArray<AgentEvent>): Effect.Effect<void> {
-    return Effect.forEach(events, (event) => this.#receive(event), { discard: true })
+  offerAll(batch: ReadonlyArray<Happened>): Effect.Effect<void> {
+    return Effect.forEach(batch, (happened) => this.#receive(happened), { discard: true })
   }
 
-  #receive(event: AgentEvent): Effect.Effect<void> {
+  #receive({ event, state: after }: Happened): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const state = this.#after(event)
+      const state = after ?? this.#after(event)
       if (isSavedFirst(event)) {
         return Effect.andThen(
           this.#save(state, event),
@@ -109,7 +109,7 @@ export class SessionReceiver implements Receiver {
 
   #show(event: AgentEvent, state: AgentState): Effect.Effect<void> {
     this.#apply(event, state)
-    return this.#reader === undefined ? Effect.void : this.#reader.offerAll([event])
+    return this.#reader === undefined ? Effect.void : this.#reader.offerAll([{ event }])
   }
 
   #after(event: AgentEvent): AgentState {
