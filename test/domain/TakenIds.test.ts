@@ -121,12 +121,27 @@ describe("Ids of calls in settled turns", () => {
   it.prop("are kept from run to run, and the same ids are given", [choices, state], ([choices, other]) => {
     const settled = new TakenIds.SettledIds()
     const { states } = live(choices)
+    const last = [...TakenIds.of(states[states.length - 1]!).names]
     for (const each of [...states, other, ...states.toReversed()]) {
-      const asked = [...TakenIds.of(each).names].flatMap((id) => [id, `${id}-2`]).concat("fresh", "fresh", "")
+      const ids = [...TakenIds.of(each).names, ...last]
+      const asked = ids.flatMap((id) => [id, `${id}-2`]).concat("fresh", "fresh", "")
       const kept = givenAll(TakenIds.of(each, undefined, settled), asked)
       assert.deepStrictEqual(kept, givenAll(TakenIds.of(each), asked))
     }
   }, { arbitrary: { runs: 60 } })
+
+  it("are numbered on from those before", () => {
+    const answers = ["p", "p-2", "p-n9", "q"].map((id) =>
+      Conversation.assistant("desk", [Conversation.call(id, "pay", {})])
+    )
+    const after = {
+      ...AgentState.make("desk"),
+      conversation: Conversation.make([Conversation.user("Pay."), ...answers])
+    }
+    const settled = new TakenIds.SettledIds()
+    const given = givenAll(TakenIds.of(after, undefined, settled), ["p", "x-n3", "x-n10"])
+    assert.deepStrictEqual(given, ["p-3", "x-n3-n10", "x-n10-n11"])
+  })
 
   it("are read once, while turns are only added", () => {
     let reads = 0

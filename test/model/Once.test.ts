@@ -128,3 +128,36 @@ for (const specification of ["v3", "v4"] as const) {
       }))
   })
 }
+
+describe("A run of a session", () => {
+  it.effect("reads nothing of the turns before it, but for the last answer", () =>
+    Effect.gen(function*() {
+      const reads: Array<number> = []
+      const turns = Array.from({ length: 20 }, (_, n): Conversation.Turn => {
+        const { parts, ...turn } = n % 2 === 0
+          ? Conversation.user(`Question ${n}`)
+          : Conversation.assistant("a", [
+            Conversation.text(`Answer ${n}`),
+            Conversation.call(`old${n}`, "add", { a: n }, { _tag: "Settled", outcome: "Succeeded", result: n })
+          ])
+        return {
+          ...turn,
+          get parts() {
+            reads.push(n)
+            return parts
+          }
+        } as Conversation.Turn
+      })
+      const { layer } = {
+        layer: Layer.merge(AiSdkModel.layer(providerOf([0, 1, 2, 3].map(call), "v4").model), handlers)
+      }
+      const session = yield* Session.make(agent, { state: AgentState.make("a", { conversation: { turns } }) }).pipe(
+        Effect.provide(layer)
+      )
+      yield* session.call("Count")
+      assert.isAbove(reads.length, 20)
+      reads.length = 0
+      yield* session.call("Count on")
+      assert.deepStrictEqual(reads, [])
+    }))
+})
