@@ -148,9 +148,9 @@ describe("A run of a session", () => {
           }
         } as Conversation.Turn
       })
-      const { layer } = {
-        layer: Layer.merge(AiSdkModel.layer(providerOf([0, 1, 2, 3].map(call), "v4").model), handlers)
-      }
+      const done: ReadonlyArray<Content> = [{ type: "text", text: "Done." }]
+      const { model } = providerOf([call(0), done, call(1), call(2), done], "v4")
+      const layer = Layer.merge(AiSdkModel.layer(model), handlers)
       const session = yield* Session.make(agent, { state: AgentState.make("a", { conversation: { turns } }) }).pipe(
         Effect.provide(layer)
       )
@@ -158,6 +158,6 @@ describe("A run of a session", () => {
       assert.isAbove(reads.length, 20)
       reads.length = 0
       yield* session.call("Count on")
-      assert.deepStrictEqual(reads, [])
+      assert.deepStrictEqual(reads.filter((n) => n < 19), [])
     }))
 })
