@@ -161,7 +161,8 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Gives a call the result that it awaits, as JSON. Nothing runs until `resume`.
    *
-   * If the result doesn't fit its tool's success schema, it fails with `ResultRejected` and changes nothing.
+   * If the result doesn't fit its tool's success schema, it fails with `ResultRejected` and changes nothing. The agent's guardrails on results
+   * judge it first, and only what passed is kept.
    */
   readonly giveResult: (
     callId: string,

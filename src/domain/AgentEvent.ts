@@ -11,6 +11,7 @@
 import * as Response from "effect/ai/Response"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
 import { Stage } from "./GuardrailStage.ts"
@@ -143,7 +144,7 @@ export const AgentEvent = Schema.TaggedUnion({
   CallDenied: { ...envelope, ...call, reason: Schema.String },
   ToolCallStarted: { ...envelope, ...call, params: Schema.Json, asked: Schema.optionalKey(Schema.Json) },
   ResultAwaited: { ...envelope, ...call, params: Schema.Json },
-  ResultGiven: { ...envelope, ...call, outcome: CallState.cases.Answered.fields.outcome, result: Schema.Json },
+  ResultGiven: { ...envelope, ...call, ...Struct.omit(CallState.cases.Answered.fields, ["_tag"]) },
   ToolCallProgressed: { ...envelope, ...call, result: Schema.Json },
   ToolCallSuspended: { ...envelope, ...call },
   ToolCallSettled: {

@@ -4,7 +4,8 @@
  * 1. `giveResult` and `giveFailure` take any subset in any order; the same result twice changes nothing.
  * 2. A result that was given stays: another one for the same call is refused.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
- * 4. The result is read by the tool's schema, judged by guardrails and told to the model when the run continues.
+ * 4. The result is read by the tool's schema, judged by guardrails and told to the model when the run continues. A session does the first two
+ *    at once, so that it keeps only what passed.
  * 5. Giving a result is an event, `ResultGiven`, and changes a state as any event does.
  *
  * @since 0.1.0
@@ -18,9 +19,9 @@ import { listOf } from "./Described.ts"
 import { ErrorClass } from "./ErrorClass.ts"
 import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
-import type { AgentState, Call } from "./StateSchema.ts"
+import type { AgentState, Answered, Call } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
-import { find, locate, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
+import { find, locate, type Located, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
 
 /**
  * A call that awaits its result: the agents that lead to it, the calls that lead to it, and what the tool was asked for.
@@ -61,8 +62,19 @@ export class NotAwaitingResult extends ErrorClass<NotAwaitingResult>("troupe/dom
  */
 export const pendingResults = (self: AgentState): ReadonlyArray<PendingResult> => waitingIn(self, "AwaitingResult")
 
-/** What somebody gives for a call: its result as JSON, or words that say why there is none. */
-export type Given = Pick<ResultGiven, "outcome" | "result">
+/**
+ * What somebody gives for a call: its result as JSON, or words that say why there is none. If guardrails have judged it, what passed and
+ * what the model reads instead.
+ */
+export type Given = Omit<Answered, "_tag">
+
+/** Finds the call of an id whose result is judged as it is given: it awaits one, or was given one in this way. */
+export const locateJudged = (self: AgentState, callId: string): Located | undefined =>
+  locate(
+    self,
+    callId,
+    ({ state }) => state._tag === "AwaitingResult" || (state._tag === "Answered" && state.judged === true)
+  )
 
 const isGivable = ({ state }: Call): boolean =>
   state._tag === "AwaitingResult" || state._tag === "Answered" || state._tag === "Settled"

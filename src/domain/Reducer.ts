@@ -9,6 +9,7 @@
  */
 import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { control, make, reopen, start } from "./Beginning.ts"
@@ -188,9 +189,11 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         : self
     }
     case "ResultGiven": {
-      const { callId, outcome, result } = event
-      return callOf(self, callId)?.state._tag === "AwaitingResult"
-        ? withCallState(self, callId, { _tag: "Answered", outcome, result })
+      return callOf(self, event.callId)?.state._tag === "AwaitingResult"
+        ? withCallState(self, event.callId, {
+          _tag: "Answered",
+          ...Struct.pick(event, ["outcome", "result", "modelOutput", "judged"])
+        })
         : self
     }
     case "ToolCallSettled":

@@ -48,7 +48,10 @@ export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.ca
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** The handler has ended without a result: somebody outside of the run gives it later. */
 export interface AwaitingResult extends Schema.Schema.Type<typeof CallState.cases.AwaitingResult> {}
-/** Somebody gave the result; the model reads it when the run continues. */
+/**
+ * Somebody gave the result; the model reads it when the run continues. With `judged`, guardrails have judged it already, and it is what
+ * passed.
+ */
 export interface Answered extends Schema.Schema.Type<typeof CallState.cases.Answered> {}
 /** Another agent answers the call; its state so far is `child`. */
 export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Delegated> {}
@@ -74,7 +77,12 @@ export const CallState = Schema.TaggedUnion({
   AwaitingApproval: {},
   Approved: {},
   AwaitingResult: {},
-  Answered: { outcome: Schema.Literals(["Succeeded", "Failed"]), result: Schema.Json },
+  Answered: {
+    outcome: Schema.Literals(["Succeeded", "Failed"]),
+    result: Schema.Json,
+    modelOutput: Schema.optionalKey(Schema.Array(Prompt.ToolModelOutputPart)),
+    judged: Schema.optionalKey(Schema.Literal(true))
+  },
   Delegated: { child: Schema.suspend((): Schema.Codec<AgentState, unknown> => AgentState) },
   Settled: {
     outcome: Outcome,

@@ -1,7 +1,7 @@
 /** Results that come later: who waits for them, how they are given, and what becomes of them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Result, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { Prompt, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, Conversation, Guardrail, Handoff, Session, StopWhen, ToolPolicy, Trace } from "troupe"
 import { MockModel, MockResponse, Story } from "troupe/testing"
@@ -476,6 +476,142 @@ describe("A session that is stored", () => {
         Effect.provide(model())
       )
     }).pipe(Effect.provide(Layer.fresh(KeyValueStore.layerMemory))))
+})
+
+describe("Guardrails on results", () => {
+  const marker = "swordfish"
+  const Note = Tool.make("note", {
+    success: Schema.Struct({ note: Schema.String, at: Schema.Date }),
+    toModelOutput: ({ note }) => [Prompt.makePart("text", { text: `The note says: ${note}` })]
+  })
+  const toolkit = Toolkit.make(Note)
+  const handlers = toolkit.toLayer({ note: () => ToolPolicy.deferResult })
+  const given = { note: `pay ${marker}`, at: "2024-02-29T00:00:00.000Z" }
+  let judgements = 0
+  const verdicts = {
+    masks: (text: string) => Guardrail.replace(text.replaceAll(marker, "***"), "a word"),
+    refuses: () => Guardrail.block("a word")
+  }
+  type Way = keyof typeof verdicts
+  const ways: ReadonlyArray<Way> = ["masks", "refuses"]
+  const judging = (way: Way) =>
+    Guardrail.make("word", (text) => {
+      judgements++
+      return Effect.as(Effect.yieldNow, text.includes(marker) ? verdicts[way](text) : Guardrail.pass)
+    })
+
+  /** A store in memory, and everything that was ever written to it. */
+  const makeBacking = () => {
+    const values = new Map<string, string>()
+    const written: Array<string> = []
+    const store = KeyValueStore.makeStringOnly({
+      get: (key) => Effect.sync(() => values.get(key)),
+      set: (key, value) =>
+        Effect.sync(() => {
+          values.set(key, value)
+          written.push(value)
+        }),
+      remove: (key) => Effect.sync(() => void values.delete(key)),
+      clear: Effect.sync(() => values.clear()),
+      size: Effect.sync(() => values.size),
+      keys: Effect.sync(() => [...values.keys()])
+    })
+    return { written, store }
+  }
+
+  for (const way of ways) {
+    const own = Agent.make("clerk", { toolkit, guardrails: { toolResult: [judging(way)] } })
+    const boss = Agent.make("boss", { agents: [Agent.asTool(own)] })
+    for (
+      const [where, agent, path] of [["an agent", own, ["clerk"]], ["a called agent", boss, ["boss", "clerk"]]] as const
+    ) {
+      const isCalled = path.length > 1
+      it.effect(`keep nowhere what one ${way} of a result that a session is given, in ${where}`, () => {
+        const { store, written } = makeBacking()
+        return Effect.gen(function*() {
+          const session = yield* Session.make(agent, { store: Session.store("ada") })
+          const { events, exit } = yield* watch(Effect.gen(function*() {
+            const waiting = yield* session.call("Note it.")
+            assert.deepStrictEqual(AgentState.pendingResults(waiting)[0]?.calls, isCalled ? ["c"] : [])
+            const misfit = yield* Effect.flip(session.giveResult("n", { note: "none" }))
+            assert.isTrue(Session.isSessionError(misfit) && misfit.reason._tag === "ResultRejected")
+            judgements = 0
+            const answered = yield* session.giveResult("n", given)
+            assert.isAbove(judgements, 0)
+            assert.strictEqual(yield* session.giveResult("n", given), answered)
+            const other = yield* Effect.flip(session.giveResult("n", { ...given, note: "none" }))
+            assert.strictEqual(other._tag, "NotAwaitingResult")
+            judgements = 0
+            const done = yield* session.resume
+            assert.strictEqual(AgentState.text(done), "Noted.")
+            assert.strictEqual(judgements, 0, "what passed isn't judged again")
+            return done
+          }))
+          const done = yield* exit
+          const requests = (yield* MockModel.calls).map((
+            { request: { lastToolResults, prompt } }
+          ) => [lastToolResults, prompt])
+          const everything = JSON.stringify([written, events, requests, AgentState.toJson(done)])
+          assert.notInclude(everything, marker)
+          assert.include(everything, way === "masks" ? "The note says: pay ***" : "a word")
+          assert.strictEqual(ofTag(events, "GuardrailStarted").length, ofTag(events, "GuardrailSettled").length)
+          const [event] = ofTag(events, "ResultGiven")
+          assert.deepStrictEqual([event?.outcome, event?.path], [way === "masks" ? "Succeeded" : "Failed", path])
+          for (const settled of ofTag(events, "GuardrailSettled")) assert.deepStrictEqual(settled.path, path)
+          assert.deepStrictEqual(events.reduce(AgentState.reduce, AgentState.make(agent.name)), done)
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(handlers),
+          Effect.provide(scripted(
+            ...(isCalled ? [toolCall("clerk", { task: "Note it." }, { id: "c" })] : []),
+            toolCall("note", {}, { id: "n" }),
+            "Noted.",
+            ...(isCalled ? ["Noted."] : [])
+          )),
+          Effect.provideService(KeyValueStore.KeyValueStore, store)
+        )
+      })
+    }
+  }
+
+  const oneNote = scripted(toolCall("note", {}, { id: "n" }), "Noted.")
+
+  it.effect("judge a result that a state was given when the run continues, also in a session", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make("clerk", { toolkit, guardrails: { toolResult: [judging("masks")] } })
+      const raw = give(yield* Agent.run(agent, "Note it."), "n", given)
+      const session = yield* Session.make(agent, { state: raw })
+      assert.strictEqual(yield* session.giveResult("n", given), raw)
+      const done = yield* session.resume
+      assert.notInclude(JSON.stringify(AgentState.toJson(done)), marker)
+      assert.strictEqual(stateOf(done, "n")?._tag, "Settled")
+    }).pipe(Effect.scoped, Effect.provide([handlers, oneNote])))
+
+  it.effect("leave the call waiting if giving is interrupted while they judge", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      let isSlow = true
+      const slow = Guardrail.make("slow", () =>
+        isSlow ? Effect.andThen(Deferred.succeed(began, undefined), Effect.never) : Effect.succeed(Guardrail.pass))
+      const agent = Agent.make("clerk", { toolkit, guardrails: { toolResult: [slow] } })
+      const session = yield* Session.make(agent)
+      yield* session.call("Note it.")
+      const { events } = yield* watch(Effect.gen(function*() {
+        const fiber = yield* Effect.forkChild(session.giveResult("n", given))
+        yield* Deferred.await(began)
+        yield* Fiber.interrupt(fiber)
+      }))
+      assert.deepStrictEqual(
+        events.map(({ _tag }) =>
+          _tag
+        ),
+        ["GuardrailStarted", "GuardrailSettled"]
+      )
+      assert.deepStrictEqual(awaited(yield* session.state), ["n"])
+      isSlow = false
+      yield* session.giveResult("n", given)
+      assert.strictEqual(AgentState.text(yield* session.resume), "Noted.")
+    }).pipe(Effect.scoped, Effect.provide([handlers, oneNote])))
 })
 
 describe("A trace", () => {

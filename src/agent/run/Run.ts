@@ -12,9 +12,9 @@ import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { make } from "../../domain/Beginning.ts"
 import { hasOpenCalls, openCalls } from "../../domain/conversation/Turns.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
-import type { AgentState } from "../../domain/StateSchema.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
-import type { Definition, Roster } from "../definition/AgentDefinition.ts"
+import type { AgentTool, Definition, Roster } from "../definition/AgentDefinition.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
 import { Journal } from "../journal/Journal.ts"
@@ -204,13 +204,28 @@ export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, u
     ? runLoop(loop, extent)
     : Effect.andThen(EnterMode.resume(loop), runLoop(loop, extent))
 
+/** Makes the loop of an agent that answers a call. */
+const loopOf = (parent: Loop.Loop, call: Call, entry: AgentTool): Loop.Loop => {
+  const roster = entry.roster()
+  const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
+  return new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
+}
+
+/** Makes the loop of the agent that open calls lead to. There is none if its definition isn't known any more. */
+export const loopAt = (loop: Loop.Loop, [outer, ...calls]: ReadonlyArray<string>): Loop.Loop | undefined => {
+  if (outer === undefined) return loop
+  const call = openCalls(loop.state.conversation).find(({ id }) => id === outer)
+  const entry = call === undefined ? undefined : loop.definition.tools.get(call.name)
+  return call?.state._tag === "Delegated" && entry?._tag === "Agent"
+    ? loopAt(loopOf(loop, call, entry), calls)
+    : undefined
+}
+
 /** Runs an agent that answers a call. Its typed failures are in the state that it leaves. */
 const runCalled: Loop.Runner["runCalled"] = (parent, call, entry, params) =>
   Effect.suspend(() => {
-    const roster = entry.roster()
     const isResumed = call.state._tag === "Delegated"
-    const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
-    const loop = new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
+    const loop = loopOf(parent, call, entry)
     return runInSpan(loop, { input: isResumed ? undefined : entry.toInput(params), isPicked: !isResumed }).pipe(
       Effect.catch(() => Effect.void),
       Effect.map(() => beforeCleanUps(loop.state))

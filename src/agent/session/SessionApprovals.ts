@@ -6,11 +6,21 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { approval, denial, type NotAwaitingApproval } from "../../domain/Approval.ts"
-import { failureOf, type Given, giving, type NotAwaitingResult, successOf } from "../../domain/DeferredResult.ts"
+import {
+  failureOf,
+  type Given,
+  giving,
+  locateJudged,
+  type NotAwaitingResult,
+  successOf
+} from "../../domain/DeferredResult.ts"
 import { frozen } from "../../domain/JsonValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import type { ToolEntry } from "../definition/AgentDefinition.ts"
 import { readParams, readResult, toolOf } from "../definition/CallTool.ts"
 import { emitAnswer, type Loop } from "../journal/Loop.ts"
+import { judge } from "../perform/call/GivenResult.ts"
+import { loopAt } from "../run/Run.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 import { because, ParametersRejected, ResultRejected, type SessionError } from "./SessionError.ts"
 
@@ -51,18 +61,32 @@ export const approve = (session: OpenSession, callId: string, params: Schema.Jso
 export const deny = (session: OpenSession, callId: string, reason: string): Answered =>
   answer(session, "deny", ({ state }) => Effect.fromResult(denial(state, callId, reason)))
 
-/** Gives a call its result. The tool reads a success at once, so that an invalid one is refused here. */
-const given = (callId: string, given: Given) => ({ roster, state }: Loop) =>
+/** Reads a success by its tool. Fails with what is wrong with it. */
+const read = (entry: ToolEntry | undefined, name: string, { outcome, result }: Given) =>
+  outcome === "Failed"
+    ? Effect.void
+    : entry?._tag === "Handled"
+    ? readResult(entry, result)
+    : Effect.fail(`The agent has no tool "${name}".`)
+
+/**
+ * Gives a call its result. The tool reads a success at once, so that an invalid one is refused here, and guardrails judge it, so that only
+ * what passed is kept.
+ */
+const given = (callId: string, given: Given) => (loop: Loop) =>
   Effect.gen(function*() {
-    const answered = yield* Effect.fromResult(giving(state, callId, given))
-    if (answered === undefined || given.outcome === "Failed") return answered
-    const { name } = answered
-    const entry = toolOf(roster, state, answered)
-    const read = entry?._tag === "Handled"
-      ? readResult(entry, given.result)
-      : Effect.fail(`The agent has no tool "${name}".`)
-    yield* Effect.mapError(read, (issue) => because(new ResultRejected({ callId, tool: name, issue })))
-    return answered
+    const { roster, state } = loop
+    const located = locateJudged(state, callId)
+    if (located === undefined) return yield* Effect.fromResult(giving(state, callId, given))
+    const { call, calls } = located
+    const entry = toolOf(roster, state, { calls, name: call.name })
+    yield* Effect.mapError(
+      read(entry, call.name, given),
+      (issue) => because(new ResultRejected({ callId, tool: call.name, issue }))
+    )
+    const place = loopAt(loop, calls)
+    const passed = place === undefined || entry?._tag !== "Handled" ? given : yield* judge(place, call, entry, given)
+    return yield* Effect.fromResult(giving(state, callId, passed))
   })
 
 type GivenTo = Effect.Effect<AgentState, NotAwaitingResult | SessionError>

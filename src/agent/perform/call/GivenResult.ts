@@ -7,7 +7,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { Answered, Call } from "../../../domain/StateSchema.ts"
+import * as Struct from "effect/Struct"
+import type { Given } from "../../../domain/DeferredResult.ts"
+import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { readResult } from "../../definition/CallTool.ts"
 import type * as Loop from "../../journal/Loop.ts"
@@ -19,7 +21,7 @@ import { type CallResult, failed, refused, succeeded } from "./ToolCall.ts"
 const read = (
   loop: Loop.Loop,
   entry: HandledTool,
-  { outcome, result }: Answered
+  { outcome, result }: Given
 ): Effect.Effect<CallResult, never, unknown> =>
   outcome === "Failed"
     ? Effect.succeed(failed(result))
@@ -28,13 +30,29 @@ const read = (
       onSuccess: ({ encoded, value }) => Effect.succeed(succeeded(entry, value, encoded))
     })
 
+/** Judges a result as it is given, so that only what passed is kept. If no guardrail judges it, the run reads it. */
+export const judge = (
+  loop: Loop.Loop,
+  call: Call,
+  entry: HandledTool,
+  given: Given
+): Effect.Effect<Given, never, unknown> =>
+  loop.definition.guardrails.toolResult.length === 0
+    ? Effect.succeed(given)
+    : Effect.map(readGiven(loop, call, entry, given), ({ settlement: { outcome, ...said } }) => ({
+      ...said,
+      outcome: outcome === "Succeeded" ? outcome : "Failed",
+      judged: true
+    }))
+
 /** Returns the result of a call that was given one from outside. */
 export const readGiven = (
   loop: Loop.Loop,
   call: Call,
   entry: HandledTool,
-  given: Answered
+  given: Given
 ): Effect.Effect<CallResult, never, unknown> => {
+  if (given.judged === true) return Effect.succeed({ settlement: Struct.omit(given, ["judged"]) })
   const { maxLength } = entry.policy
   const answered = Effect.map(
     read(loop, entry, given),

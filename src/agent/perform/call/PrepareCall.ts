@@ -108,7 +108,13 @@ const askForProvider = (loop: Loop.Loop, call: Call, slot: CallSlot): undefined 
 }
 
 /** Settles a call with the result that somebody gave. Its tool had a handler; one that has none any more can't read it. */
-const takeResult = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: ToolEntry, given: Answered): Preparing =>
+const takeResult = (
+  loop: Loop.Loop,
+  call: Call,
+  slot: CallSlot,
+  entry: ToolEntry,
+  { _tag, ...given }: Answered
+): Preparing =>
   entry._tag === "Handled"
     ? Effect.map(
       GivenResult.readGiven(loop, call, entry, given),
