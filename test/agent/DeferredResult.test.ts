@@ -553,7 +553,7 @@ describe("Guardrails on results", () => {
           ) => [lastToolResults, prompt])
           const everything = JSON.stringify([written, events, requests, AgentState.toJson(done)])
           assert.notInclude(everything, marker)
-          assert.include(everything, way === "masks" ? "The note says: pay ***" : "a word")
+          assert.include(JSON.stringify(requests), way === "masks" ? "The note says: pay ***" : "a word")
           assert.strictEqual(ofTag(events, "GuardrailStarted").length, ofTag(events, "GuardrailSettled").length)
           const [event] = ofTag(events, "ResultGiven")
           assert.deepStrictEqual([event?.outcome, event?.path], [way === "masks" ? "Succeeded" : "Failed", path])
