@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
+import * as Predicate from "effect/Predicate"
+import { kindOf } from "./Described.ts"
 import * as JsonValue from "./JsonValue.ts"
 import * as Part from "./Part.ts"
 
@@ -30,9 +32,28 @@ export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Sou
   ...withMetadata(part.metadata)
 })
 
+const isData = (u: unknown): boolean => typeof u === "string" || u instanceof URL || ArrayBuffer.isView(u)
+
+const isUserPart = (u: unknown): boolean =>
+  Predicate.isTagged(u, "Text")
+    ? "text" in u && typeof u.text === "string"
+    : Predicate.isTagged(u, "File") && "mediaType" in u && typeof u.mediaType === "string" && "data" in u &&
+      isData(u.data)
+
+/** Untyped callers may pass anything, most often the parts of another library. Such a part would be sent as nothing. */
+const checkPart = (part: unknown, at: number): void => {
+  if (isUserPart(part)) return
+  const made = "`Conversation.text` and `Conversation.file` make those"
+  throw new TypeError(`Part ${at} of an input is no text and no file, but ${kindOf(part)}: ${made}`)
+}
+
 /** Returns a user's input, a text or parts, as parts. */
-export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): ReadonlyArray<Part.UserPart> =>
-  typeof input === "string" ? [Part.text(input)] : input.map(from)
+export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): ReadonlyArray<Part.UserPart> => {
+  if (typeof input === "string") return [Part.text(input)]
+  if (!Array.isArray(input)) throw new TypeError(`An input is a text or parts, and not ${kindOf(input)}`)
+  input.forEach(checkPart)
+  return input.map(from)
+}
 
 /** Copies the part of a result that the model reads. */
 export const fromOutput = (

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Cause, Effect, Schema } from "effect"
 import { type Prompt, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentError, AgentState, Conversation } from "troupe"
+import { Agent, AgentError, AgentState, Conversation, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
 
@@ -189,4 +189,33 @@ describe("A model that answers", () => {
         [1, 2, 3, 4, 1, 2, 3, 4].map((at) => `seen ${at}`)
       )
     }))
+})
+
+/** Parts that TypeScript refuses, with what is said of each. */
+const noParts: ReadonlyArray<readonly [input: unknown, issue: RegExp]> = [
+  [[{ type: "text", text: "Hi" }], /^Part 0 of an input is no text and no file, but an object: `Conversation.text` /],
+  [[Conversation.text("Hi"), "there"], /^Part 1 of an input is no text and no file, but a string: /],
+  [[undefined], /^Part 0 of an input is no text and no file, but undefined: /],
+  [[{ _tag: "Text", text: 5 }], /^Part 0 /],
+  [[{ _tag: "Text" }], /^Part 0 /],
+  [[{ _tag: "File", mediaType: "image/png" }], /^Part 0 /],
+  [[{ _tag: "File", mediaType: "image/png", data: 5 }], /^Part 0 /],
+  [[{ _tag: "File", data: "AAAA" }], /^Part 0 /],
+  [[Conversation.assistant("a", "Hi")], /^Part 0 /],
+  [Promise.resolve("Hi"), /Promise/]
+]
+
+describe("An input that is no text and no list of texts and files", () => {
+  it.effect.each(noParts)("is named, and not sent: %o", ([input, issue]) =>
+    Effect.gen(function*() {
+      const untyped = input as Agent.Input
+      const session = yield* Session.make(agent)
+      for (const run of [Agent.run(agent, untyped), session.call(untyped)]) {
+        const defect = Cause.squash(yield* Effect.flip(Effect.sandbox(run)))
+        assert.isTrue(defect instanceof TypeError && issue.test(defect.message), String(defect))
+      }
+      assert.throws(() => AgentState.ask(AgentState.make("looker"), untyped, 0), issue)
+      assert.throws(() => Conversation.user(untyped), issue)
+      assert.deepStrictEqual(yield* MockModel.calls, [])
+    }).pipe(Effect.scoped, Effect.provide([handlers, MockModel.layer(MockModel.queue("Hello."))])))
 })
