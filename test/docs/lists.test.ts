@@ -4,7 +4,7 @@ import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseSync, Visitor } from "oxc-parser"
 import * as Troupe from "troupe"
-import { Agent, AgentError, AgentEvent, AgentStatus, Guardrail, StopWhen } from "troupe"
+import { Agent, AgentError, AgentEvent, AgentStatus, Conversation, Guardrail, StopWhen } from "troupe"
 import { MockModel } from "troupe/testing"
 import { root } from "../../scripts/examples.ts"
 
@@ -127,6 +127,13 @@ describe("lists of the documentation", () => {
     assert.deepStrictEqual(
       names("docs/running.md", "status", "why"),
       statuses.filter((status) => status !== "InProgress" && status !== "Failed")
+    )
+  })
+
+  it("docs/conversations.md has every state of a call", () => {
+    assert.deepStrictEqual(
+      names("docs/conversations.md", "state of a call"),
+      Object.keys(Conversation.CallState.cases).sort()
     )
   })
 
