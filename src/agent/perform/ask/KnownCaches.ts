@@ -1,11 +1,12 @@
 /**
  * Caches of conversations, found by the first turn, which all runs of one conversation share.
  *
- * A small cache lives as long as the turn. A large one is only weakly referenced, so that a state that isn't running keeps nothing alive.
+ * A small cache lives as long as the turn. A large one is soon only weakly referenced, so that a state that isn't running keeps nothing alive.
  *
  * @since 0.1.0
  */
 import type { Turn } from "../../../domain/StateSchema.ts"
+import * as LatestCaches from "./LatestCaches.ts"
 
 /** A cache, or a weak reference to one that may be gone. */
 export type Kept<A extends object> = A | WeakRef<A>
@@ -51,9 +52,16 @@ export class ByFirstTurn extends Same {
     }
   }
 
-  /** Replaces a large cache by a weak reference. */
-  static weaken(turn: Turn, large: object): void {
+  /** Lets a large cache be referenced weakly, or not at all if many others were used since. */
+  static release(turn: Turn, large: object): void {
+    LatestCaches.use(large, {
+      weaken: () => ByFirstTurn.#replace(turn, large, [new WeakRef(large)]),
+      drop: () => ByFirstTurn.#replace(turn, large, none)
+    })
+  }
+
+  static #replace(turn: Turn, large: object, by: Known): void {
     const known = ByFirstTurn.of(turn)
-    if (known.includes(large)) ByFirstTurn.set(turn, known.map((kept) => kept === large ? new WeakRef(large) : kept))
+    if (known.includes(large)) ByFirstTurn.set(turn, known.flatMap((kept) => kept === large ? by : [kept]))
   }
 }

@@ -13,6 +13,7 @@ import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
 import { Projection } from "../../../model/Projection.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
 import { ByFirstTurn, held, type Kept, most } from "./KnownCaches.ts"
+import * as LatestCaches from "./LatestCaches.ts"
 import type { Entries } from "./WindowTurns.ts"
 
 /** How many turns make a small conversation. */
@@ -143,7 +144,8 @@ const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
     common = count
   }
   const made = best?.fork(common) ?? new PromptCache()
-  ByFirstTurn.set(first, [made.isLarge ? new WeakRef(made) : made, ...alive.slice(0, most - 1)])
+  ByFirstTurn.set(first, [made, ...alive.slice(0, most - 1)])
+  if (made.isLarge) ByFirstTurn.release(first, made)
   return made
 }
 
@@ -156,12 +158,16 @@ export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
   if (cache !== kept) caches.set(live, cache)
   const wasLarge = cache.isLarge
   cache.extend(state)
-  if (cache.isLarge && !wasLarge && turns[0] !== undefined) ByFirstTurn.weaken(turns[0], cache)
+  if (cache.isLarge && !wasLarge && turns[0] !== undefined) ByFirstTurn.release(turns[0], cache)
   return cache
 }
 
-/** Holds the cache of a session's conversation only weakly until its next run, which makes it again if it was collected. */
+/** Lets the cache of a session's conversation be referenced weakly until its next run, which makes it again if it was collected. */
 export const rest = ({ live }: Loop): void => {
   const kept = caches.get(live)
-  if (kept instanceof PromptCache && live.holder !== undefined && kept.isLarge) caches.set(live, new WeakRef(kept))
+  if (!(kept instanceof PromptCache) || live.holder === undefined || !kept.isLarge) return
+  const put = (weak: WeakRef<PromptCache> | undefined): void => {
+    if (live.atWork === undefined && caches.get(live) === kept) caches.set(live, weak)
+  }
+  LatestCaches.use(live, { weaken: () => put(new WeakRef(kept)), drop: () => put(undefined) })
 }
