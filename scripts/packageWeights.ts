@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 136_500,
-  "troupe/testing": 148_500,
+  "troupe": 137_000,
+  "troupe/testing": 149_000,
   "troupe/ai-sdk": 14_500
 }
 
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 409_000,
+  budget: 410_000,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -40,8 +40,8 @@ Effect.runPromise(Effect.provideServiceEffect(
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
   "troupe": { bytes: 735_000, modules: 6 },
-  "troupe/Agent": { bytes: 470_000, modules: 4 },
-  "troupe/AgentState": { bytes: 470_000, modules: 4 },
+  "troupe/Agent": { bytes: 471_500, modules: 4 },
+  "troupe/AgentState": { bytes: 471_500, modules: 4 },
   "troupe/ai-sdk": { bytes: 71_000, modules: 3 }
 }
 

@@ -19,12 +19,12 @@ import type { OpenDocument } from "../agent/session/Store.ts"
 import { type AgentEvent, isRunEnd } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import type { Stored } from "../domain/EventJson.ts"
-import * as StateJson from "../domain/StateJson.ts"
 import type { Any } from "../handoff/Runnable.ts"
 import * as Answer from "./Answer.ts"
 import * as Kept from "./Kept.ts"
 import { LogWriter, unavailable, unreadable } from "./LogWriter.ts"
 import * as Recovery from "./Recovery.ts"
+import { TextWriter } from "./StateText.ts"
 import type { Claimed, Service } from "./store/Stored.ts"
 
 /** What readers are told: an event and its number, or a piece of a stream, with its own number and the number of the event before it. */
@@ -71,7 +71,7 @@ export class Journal {
   readonly #writer: LogWriter
   readonly #told: PubSub.PubSub<Told>
   readonly #isLeaving: () => boolean
-  readonly #states = new StateJson.TextWriter()
+  readonly #states = new TextWriter()
   readonly #alone = Semaphore.makeUnsafe(1)
   #pieces = 0
   /** The pieces since the last event that was stored. */

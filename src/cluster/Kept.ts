@@ -11,6 +11,7 @@ import { lazy } from "../domain/Lazy.ts"
 import * as StateJson from "../domain/StateJson.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as Underway from "../domain/Underway.ts"
+import type { TextWriter } from "./StateText.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
 /** The event that was stored last: an event that is added has its run, a later number and no earlier time. */
@@ -154,7 +155,7 @@ export const entryFromText = (text: string): Result.Result<Entry, string> =>
 /** Encodes a snapshot. It holds what is under way as the start events, oldest first. `states` writes the states of one conversation. */
 export const toText = (
   { cancelled, repeatable, state, underway, ...kept }: Kept,
-  states: StateJson.TextWriter
+  states: TextWriter
 ): string => {
   const starts = Underway.places(underway).flatMap(Underway.startsIn)
   const others = JSON.stringify({

@@ -2,7 +2,8 @@
  * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
  *
  * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
- * 2. A snapshot is written when much stands behind the last one, so that what is read to open a log doesn't grow with it.
+ * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. It isn't
+ *    written before what stands there has half its length, so that all snapshots together are no longer than the log is some times.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
@@ -20,7 +21,7 @@ import type { Append, Claimed, ConversationStoreError, Service } from "./store/S
 /** How many characters of entries there are at least between two snapshots. */
 const minSnapshotDistance = 32_768
 
-/** How many entries there are at most between two snapshots. */
+/** How many entries there are at most between two snapshots, once they have half the last one's length. */
 const maxEntries = 256
 
 /** Says that what is kept can't be read. */
@@ -102,7 +103,8 @@ export class LogWriter {
   snapshot(textOf: () => string, events: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
-      return this.#size > after || this.#entries >= maxEntries ? this.#write(textOf(), events) : Effect.void
+      const areMany = this.#entries >= maxEntries && 2 * this.#size >= this.#snapshotSize
+      return this.#size > after || areMany ? this.#write(textOf(), events) : Effect.void
     })
   }
 

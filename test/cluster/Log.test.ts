@@ -12,40 +12,57 @@ const emptyStore = Effect.map(
   (context) => Context.get(context, ConversationStore.ConversationStore)
 )
 
-/** Writes so many events, two in an entry, and gives how many entries are read to open the log, and how often a snapshot was written. */
-const write = Effect.fnUntraced(function*(events: number) {
+/** How long each entry is. */
+const entrySize = 200
+
+/**
+ * Writes so many events, two in an entry. Gives how many entries are read to open the log, and how many characters all entries, all
+ * snapshots and the last snapshot have. Without `size` the state grows by each entry.
+ */
+const write = Effect.fnUntraced(function*(events: number, size?: number) {
   const store = yield* emptyStore
   let snapshots = 0
   const counting = {
     ...store,
     saveSnapshot: (...args: Parameters<typeof store.saveSnapshot>) =>
       Effect.suspend(() => {
-        snapshots++
+        snapshots += args[2].text.length
         return store.saveSnapshot(...args)
       })
   }
   const writer = new LogWriter({ id: "a", store: counting }, yield* store.claim("a"))
-  let state = ""
+  let state = "-".repeat(size ?? 0)
   for (let lastEvent = 2; lastEvent <= events; lastEvent += 2) {
-    const text = `entry ${lastEvent} `.padEnd(200, "-")
-    state += text
+    const text = `entry ${lastEvent} `.padEnd(entrySize, "-")
+    if (size === undefined) state += text
     yield* writer.write({ text, lastEvent, taken: undefined, answered: undefined, answer: undefined })
     yield* writer.snapshot(() => state, lastEvent)
   }
-  const { entries } = yield* store.claim("a")
-  return { read: entries.length, snapshots }
+  const { entries, snapshot } = yield* store.claim("a")
+  return { read: entries.length, snapshots, log: events / 2 * entrySize, last: snapshot?.text.length ?? 0 }
 })
 
 const Hello = Conversation.make("Desk", Agent.make("clerk"), { keepEvents: 8 })
 const model = MockModel.layer(MockModel.make(({ lastUserText }) => `You said ${lastUserText}.`))
 
 describe("The log of a conversation", () => {
-  it.effect("is opened by as few entries with 10,000 events as with some hundred", () =>
+  it.effect("is opened by few entries, or by half as much as its state has", () =>
     Effect.gen(function*() {
-      const [some, many] = [yield* write(600), yield* write(10_000)]
-      assert.isAtMost(some.read, 256)
-      assert.isAtMost(many.read, 256)
-      assert.isAtMost(many.snapshots, 21)
+      for (const size of [undefined, 0, 1000, 100_000]) {
+        for (const events of [600, 3000, 10_000, 10_250]) {
+          const { last, read } = yield* write(events, size)
+          assert.isAtMost(read, Math.max(256, last / 2 / entrySize), `${events} events, a state of ${size}`)
+        }
+      }
+    }))
+
+  it.effect("has snapshots that together are some times as long as it, however long it is", () =>
+    Effect.gen(function*() {
+      for (const events of [3000, 10_000, 40_000]) {
+        const { log, snapshots } = yield* write(events)
+        assert.isAbove(snapshots, 0)
+        assert.isAtMost(snapshots, 3 * log, `${events} events`)
+      }
     }))
 
   it.live("is shortened to its newest events if that is wanted, and says up to where others are gone", () =>

@@ -2,10 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { AgentEvent, AgentState, Conversation } from "troupe"
-import * as StateJson from "../../src/domain/StateJson.ts"
 import { state } from "./arbitraries.ts"
 import { deepFreeze, places } from "./legal.ts"
-import { choices, live } from "./lives.ts"
 
 const fixture = (name: string): string => readFileSync(new URL(`fixtures/${name}.json`, import.meta.url), "utf8")
 
@@ -62,38 +60,6 @@ describe("A state as JSON", () => {
 
   it.prop("says its version first", [state], ([state]) => {
     assert.match(JSON.stringify(AgentState.toJson(state)), /^\{"version":1,/)
-  })
-
-  it.prop("is the same written with what was written before", [choices, state], ([choices, state]) => {
-    const writer = new StateJson.TextWriter()
-    const { states } = live(choices)
-    for (const each of [...states, state, ...states.toReversed()]) {
-      const text = writer.write(each)
-      assert.match(text, /^\{"version":1,/)
-      if (isReadable(text)) assert.deepStrictEqual(JSON.parse(text), AgentState.toJson(each))
-    }
-  }, { arbitrary: { runs: 60 } })
-
-  it("encodes a settled turn once where its states are written one after the other", () => {
-    let reads = 0
-    const counted = (): Conversation.Turn => ({
-      _tag: "Feedback",
-      get text() {
-        reads++
-        return "Go on."
-      }
-    })
-    const writer = new StateJson.TextWriter()
-    let turns = Array.from({ length: 100 }, counted)
-    const add = (): void => {
-      turns = [...turns, Conversation.assistant("desk", "Yes.")]
-      writer.write({ ...AgentState.make("desk"), conversation: { turns } })
-    }
-    add()
-    const first = reads
-    for (let n = 0; n < 10; n++) add()
-    assert.strictEqual(reads, first)
-    assert.isAbove(first, 99)
   })
 
   it.each([["state-v1"], ["state-v1-handoff"]])("of version 1 is read and written the same: %s", (name) => {
