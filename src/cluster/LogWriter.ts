@@ -3,7 +3,7 @@
  *
  * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
  * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. It isn't
- *    written before what stands there has half its length, so that all snapshots together are no longer than the log is some times.
+ *    written before what stands there has half its length, so that all of them together are no longer than the log is some times.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0

@@ -56,7 +56,7 @@ describe("The log of a conversation", () => {
       }
     }))
 
-  it.effect("has snapshots that together are some times as long as it, however long it is", () =>
+  it.effect("stores states that together are some times as long as it, however long it is", () =>
     Effect.gen(function*() {
       for (const events of [3000, 10_000, 40_000]) {
         const { log, snapshots } = yield* write(events)
