@@ -144,8 +144,8 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Approves a call. Nothing runs until `resume`, so that several calls can be answered first.
    *
-   * With `params`, which are JSON, it runs with those instead of the model's. If its tool can't read them, it fails with
-   * `ParametersRejected` and changes nothing.
+   * With `params`, which are JSON, it runs with those instead of the model's, as the guardrails on calls let them pass. If its tool can't read
+   * them, or a guardrail refuses them, it fails with `ParametersRejected` and changes nothing.
    */
   readonly approve: (
     callId: string,

@@ -140,7 +140,12 @@ export const AgentEvent = Schema.TaggedUnion({
     isBrokenOff: Schema.optionalKey(Schema.Literal(true))
   },
   ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
-  CallApproved: { ...envelope, ...call, params: Schema.optionalKey(Schema.Json) },
+  CallApproved: {
+    ...envelope,
+    ...call,
+    params: Schema.optionalKey(Schema.Json),
+    ...Struct.omit(CallState.cases.Approved.fields, ["_tag"])
+  },
   CallDenied: { ...envelope, ...call, reason: Schema.String },
   ToolCallStarted: { ...envelope, ...call, params: Schema.Json, asked: Schema.optionalKey(Schema.Json) },
   ResultAwaited: { ...envelope, ...call, params: Schema.Json },

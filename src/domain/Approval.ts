@@ -21,7 +21,7 @@ import * as JsonValue from "./JsonValue.ts"
 import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
-import { find, locate, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
+import { find, locate, type Located, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
 
 /**
  * A call that waits for approval: the agents that lead to it, the calls that lead to it, and what would run.
@@ -118,16 +118,39 @@ const answer = <Event>(
 
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
-/** Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. */
-export const approval = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> => {
+/**
+ * Finds the call of an id whose new parameters are judged as they are given: it awaits approval, or was approved with such parameters.
+ */
+export const locateApprovable = (self: AgentState, callId: string): Located | undefined =>
+  locate(
+    self,
+    callId,
+    ({ state }) => state._tag === "AwaitingApproval" || (state._tag === "Approved" && state.judged === true)
+  )
+
+/**
+ * Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. With `judged`
+ * they passed the guardrails.
+ */
+export const approval = (
+  self: AgentState,
+  callId: string,
+  params: Schema.Json | undefined,
+  judged?: true
+): Answer<CallApproved> => {
   const call = params === undefined ? undefined : locate(self, callId, isAnswerable)?.call
   const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
   return awaiting
-    ? approvalOf(self, callId, params)
+    ? approvalOf(self, callId, params, judged)
     : Result.fail(new NotAwaitingApproval({ callId, found: "RunByProvider", awaiting: [callId] }))
 }
 
-const approvalOf = (self: AgentState, callId: string, params: Schema.Json | undefined): Answer<CallApproved> =>
+const approvalOf = (
+  self: AgentState,
+  callId: string,
+  params: Schema.Json | undefined,
+  judged: true | undefined
+): Answer<CallApproved> =>
   answer<CallApproved>(
     self,
     callId,
@@ -136,7 +159,11 @@ const approvalOf = (self: AgentState, callId: string, params: Schema.Json | unde
     (call, where) => ({
       _tag: "CallApproved",
       ...where,
-      ...(params === undefined || Equal.equals(params, call.params) ? undefined : { params })
+      ...(params === undefined || Equal.equals(params, call.params)
+        ? undefined
+        : judged === undefined
+        ? { params }
+        : { params, judged })
     })
   )
 

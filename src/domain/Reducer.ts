@@ -8,9 +8,15 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
-import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import type { AgentEvent, ConversationSummarized, ModelResponded, ToolCallSettled, ToolInvoked } from "./AgentEvent.ts"
+import type {
+  AgentEvent,
+  CallApproved,
+  ConversationSummarized,
+  ModelResponded,
+  ToolCallSettled,
+  ToolInvoked
+} from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { control, make, reopen, start } from "./Beginning.ts"
 import { withUniqueIds } from "./CallIds.ts"
@@ -46,10 +52,10 @@ const withCallState = (self: AgentState, callId: string, state: CallState, run =
 const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
   callOf(self, callId)?.state._tag === "AwaitingApproval" ? withCall(self, callId, change) : self
 
-const approved = (call: Call, params: Schema.Json = call.params): Call => ({
+const approved = (call: Call, { judged, params = call.params }: CallApproved): Call => ({
   ...call,
   ...(Equal.equals(params, call.params) ? undefined : { params, asked: call.params }),
-  state: { _tag: "Approved" }
+  state: judged === undefined ? { _tag: "Approved" } : { _tag: "Approved", judged }
 })
 
 /** Adds a turn, and derives the status from the conversation. */
@@ -176,7 +182,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
         ? withCallState(self, event.callId, { _tag: "AwaitingApproval" })
         : self
     case "CallApproved":
-      return answer(self, event.callId, (call) => approved(call, event.params))
+      return answer(self, event.callId, (call) => approved(call, event))
     case "CallDenied":
       return answer(self, event.callId, (call) => ({
         ...call,

@@ -44,7 +44,10 @@ export type Outcome = typeof Outcome.Type
 export interface Pending extends Schema.Schema.Type<typeof CallState.cases.Pending> {}
 /** The call runs only when somebody approves it. */
 export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.cases.AwaitingApproval> {}
-/** Somebody approved the call; it waits for its turn to run. */
+/**
+ * Somebody approved the call; it waits for its turn to run. With `judged`, guardrails have judged the parameters that were given with the
+ * approval, and they are what passed.
+ */
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** The handler has ended without a result: somebody outside of the run gives it later. */
 export interface AwaitingResult extends Schema.Schema.Type<typeof CallState.cases.AwaitingResult> {}
@@ -75,7 +78,7 @@ export type CallState = Pending | AwaitingApproval | Approved | AwaitingResult |
 export const CallState = Schema.TaggedUnion({
   Pending: {},
   AwaitingApproval: {},
-  Approved: {},
+  Approved: { judged: Schema.optionalKey(Schema.Literal(true)) },
   AwaitingResult: {},
   Answered: {
     outcome: Schema.Literals(["Succeeded", "Failed"]),

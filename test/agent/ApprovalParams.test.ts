@@ -6,6 +6,7 @@ import { Agent, AgentPicker, AgentState, Group, Guardrail, Handoff, Mode, Sessio
 import { MockModel, MockResponse } from "troupe/testing"
 import { callsIn, places } from "../domain/legal.ts"
 import { ofTag, watch } from "./watch.ts"
+import { makeBacking } from "./written.ts"
 
 const Refund = Tool.make("refund", {
   parameters: Schema.Struct({ euros: Schema.Int, on: Schema.Date }),
@@ -236,4 +237,81 @@ describe("Guardrails on calls", () => {
       assert.strictEqual(AgentState.text(yield* run()), "sent a [masked]")
       assert.deepStrictEqual(seen, ["a secret", "my secret", "never"])
     }).pipe(Effect.provide(sending)))
+
+  const asTool = Agent.make("boss", { agents: [Agent.asTool(writer)] })
+  const places = [["an agent", writer, ["writer"]], ["a called agent", asTool, ["boss", "writer"]]] as const
+  for (const [where, agent, path] of places) {
+    it.effect(`keep nowhere what they mask or refuse of what a person gives a session, in ${where}`, () => {
+      const { store, written } = makeBacking()
+      return Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store("ada") })
+        const { events, exit } = yield* watch(Effect.gen(function*() {
+          const waiting = yield* session.call("Write.")
+          seen.length = 0
+          const refused = yield* Effect.flip(session.approve("s", { params: { text: "never" } }))
+          assert.isTrue(Session.isSessionError(refused) && refused.reason._tag === "ParametersRejected")
+          assert.match(refused.message, /send.*never say never/s)
+          const misfit = yield* Effect.flip(session.approve("s", { params: { words: "secret" } }))
+          assert.match(misfit.message, /send.*text/s)
+          assert.deepStrictEqual(yield* session.state, waiting, "the call still waits")
+          assert.deepStrictEqual(seen, ["never"])
+          const approved = yield* session.approve("s", { params: { text: "my secret" } })
+          assert.strictEqual(yield* session.approve("s", { params: { text: "my secret" } }), approved)
+          const other = yield* Effect.flip(session.approve("s", { params: { text: "another secret" } }))
+          assert.strictEqual(other._tag, "NotAwaitingApproval")
+          seen.length = 0
+          const done = yield* session.resume
+          assert.deepStrictEqual(seen, [], "what passed isn't judged again")
+          return done
+        }))
+        const done = yield* exit
+        const [event] = ofTag(events, "CallApproved")
+        assert.deepInclude(event, { params: { text: "my [masked]" }, judged: true, path: [...path] })
+        assert.deepInclude(ofTag(events, "ToolCallStarted").at(-1), { params: { text: "my [masked]" } })
+        assert.include(AgentState.text(done), "sent my [masked]")
+        const requests = (yield* MockModel.calls).map(({ request: { prompt } }) => prompt)
+        assert.notInclude(JSON.stringify([written, events, requests, AgentState.toJson(done)]), "my secret")
+        assert.strictEqual(ofTag(events, "GuardrailStarted").length, ofTag(events, "GuardrailSettled").length)
+        for (const settled of ofTag(events, "GuardrailSettled")) assert.deepStrictEqual(settled.path, path)
+        assert.deepStrictEqual(events.reduce(AgentState.reduce, AgentState.make(agent.name)), done)
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(Letters.toLayer({ send: ({ text }) => Effect.succeed(`sent ${text}`) })),
+        Effect.provide(MockModel.layer(MockModel.byAgent({
+          writer: MockModel.queue(MockResponse.toolCall("send", { text: "a secret" }, { id: "s" }), echo),
+          boss: MockModel.queue(MockResponse.toolCall("writer", { task: "Write." }), echo)
+        }))),
+        Effect.provideService(KeyValueStore.KeyValueStore, store)
+      )
+    })
+  }
+
+  it.effect("judge what a person gave to a state when the run continues, also in a session", () =>
+    Effect.gen(function*() {
+      const raw = yield* Effect.flatMap(
+        Agent.run(writer, "Write."),
+        (waiting) => Effect.fromResult(AgentState.approve(waiting, "s", { params: { text: "my secret" } }))
+      )
+      const session = yield* Session.make(writer, { state: raw })
+      assert.strictEqual(yield* session.approve("s", { params: { text: "my secret" } }), raw)
+      const done = yield* session.resume
+      assert.strictEqual(AgentState.text(done), "sent my [masked]")
+      assert.notInclude(JSON.stringify(AgentState.toJson(done)), "my secret")
+    }).pipe(Effect.scoped, Effect.provide(sending)))
+
+  it.effect("refuse a replacement that the tool can't read", () =>
+    Effect.gen(function*() {
+      const swap = Guardrail.make("swap", () => Guardrail.replace({ words: 1 }, "other words"), { on: "toolCall" })
+      const agent = Agent.make("writer", {
+        toolkit: Letters,
+        guardrails: {
+          toolCall: [Guardrail.when((params: Schema.Json) => JSON.stringify(params).includes("swap"), swap)]
+        }
+      })
+      const session = yield* Session.make(agent)
+      const waiting = yield* session.call("Write.")
+      const error = yield* Effect.flip(session.approve("s", { params: { text: "swap" } }))
+      assert.match(error.message, /send.*text/s)
+      assert.deepStrictEqual(yield* session.state, waiting)
+    }).pipe(Effect.scoped, Effect.provide(sending)))
 })

@@ -8,6 +8,7 @@ import { MockModel, MockResponse, Story } from "troupe/testing"
 import { deepFreeze, problems } from "../domain/legal.ts"
 import { imbalances } from "./balanced.ts"
 import { callOf, ofTag, told, watch } from "./watch.ts"
+import { makeBacking } from "./written.ts"
 
 const { all, toolCall } = MockResponse
 
@@ -499,25 +500,6 @@ describe("Guardrails on results", () => {
       judgements++
       return Effect.as(Effect.yieldNow, text.includes(marker) ? verdicts[way](text) : Guardrail.pass)
     })
-
-  /** A store in memory, and everything that was ever written to it. */
-  const makeBacking = () => {
-    const values = new Map<string, string>()
-    const written: Array<string> = []
-    const store = KeyValueStore.makeStringOnly({
-      get: (key) => Effect.sync(() => values.get(key)),
-      set: (key, value) =>
-        Effect.sync(() => {
-          values.set(key, value)
-          written.push(value)
-        }),
-      remove: (key) => Effect.sync(() => void values.delete(key)),
-      clear: Effect.sync(() => values.clear()),
-      size: Effect.sync(() => values.size),
-      keys: Effect.sync(() => [...values.keys()])
-    })
-    return { written, store }
-  }
 
   for (const way of ways) {
     const own = Agent.make("clerk", { toolkit, guardrails: { toolResult: [judging(way)] } })

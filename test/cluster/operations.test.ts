@@ -1,13 +1,16 @@
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Schema } from "effect"
+import { DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Tool, Toolkit } from "effect/ai"
 import { ShardingConfig, SingleRunner } from "effect/cluster"
 import { Yaml } from "effect/encoding"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
-import { ConversationStore } from "troupe/cluster"
+import { Agent, Guardrail } from "troupe"
+import { Conversation, ConversationStore } from "troupe/cluster"
+import { MockModel, MockResponse } from "troupe/testing"
 import { describePostgres } from "./backings.ts"
-import { postgres } from "./databases.ts"
+import { postgres, sqlite } from "./databases.ts"
 
 const Text = Schema.Record(Schema.String, Schema.String)
 
@@ -81,6 +84,12 @@ describe("The compose file for three runners and Postgres", () => {
   })
 })
 
+/** The queries of each block of the page. */
+const queries = Array.from(
+  readFileSync("docs/cluster-operations.md", "utf8").matchAll(/```sql\n([\s\S]*?)```/g),
+  ([, block]) => block!.split(";").map((query) => query.trim()).filter((query) => query !== "")
+)
+
 describePostgres("The queries of the page on running a cluster", () => {
   it.live("are those of its tables", () => {
     const tables = Layer.merge(
@@ -89,10 +98,62 @@ describePostgres("The queries of the page on running a cluster", () => {
     ).pipe(Layer.provideMerge(Layer.suspend(() => postgres(process.env["TEST_DATABASE_URL"]!))))
     return Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const block = /```sql\n([\s\S]*?)```/.exec(readFileSync("docs/cluster-operations.md", "utf8"))![1]!
-      const queries = block.split(";").map((query) => query.trim()).filter((query) => query !== "")
-      assert.lengthOf(queries, 2)
-      for (const query of queries) assert.isArray(yield* sql.unsafe(query))
+      assert.lengthOf(queries[0]!, 2)
+      for (const query of queries[0]!) assert.isArray(yield* sql.unsafe(query))
     }).pipe(Effect.provide(tables))
   })
+})
+
+/** Checks that a cluster over a database still answers after the page's query has removed what messages said. */
+const forgets = (database: Layer.Layer<SqlClient.SqlClient, unknown>) => {
+  const secret = "swordfish"
+  const Pay = Toolkit.make(
+    Tool.make("pay", { parameters: Schema.Struct({ to: Schema.String }), success: Schema.String, needsApproval: true })
+  )
+  const mask = Guardrail.make("mask", (text) => Guardrail.replace(text.replaceAll(secret, "***"), "a word"))
+  const Desk = Conversation.make(
+    "Desk",
+    Agent.make("clerk", { toolkit: Pay, guardrails: { input: [mask], toolCall: [mask] } })
+  )
+  const model = MockModel.queue(MockResponse.toolCall("pay", { to: "Ada" }, { id: "p" }), "Paid.", "Hello again.")
+  const runner = SingleRunner.layer({ shardingConfig: Conversation.sharding() }).pipe(
+    Layer.provide(NodeCrypto.layerDigest)
+  )
+  const cluster = Desk.layer.pipe(
+    Layer.provide(Layer.merge(MockModel.layer(model), Pay.toLayer({ pay: ({ to }) => Effect.succeed(`paid ${to}`) }))),
+    Layer.provideMerge(Layer.merge(runner, ConversationStore.layerSql())),
+    Layer.provideMerge(database)
+  )
+  return Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const chat = (yield* Desk.client)("ada")
+    const holds = Effect.map(
+      Effect.all([
+        sql`SELECT payload FROM cluster_messages`,
+        sql`SELECT payload FROM cluster_replies`,
+        sql`SELECT text, answer FROM troupe_conversation_log`
+      ]),
+      (rows) => JSON.stringify(rows).includes(secret)
+    )
+    const waiting = yield* chat.say(`Pay ${secret}`, { key: "1" })
+    const paid = yield* chat.approve("p", { params: { to: secret } })
+    const later = DateTime.makeUnsafe("2999-01-01T00:00:00Z")
+    yield* chat.post("Remind me.", { key: "3", at: later })
+    assert.isTrue(yield* holds)
+    yield* sql.unsafe(queries[1]!.join(";"))
+    assert.isFalse(yield* holds)
+    assert.deepStrictEqual(yield* chat.say(`Pay ${secret}`, { key: "1" }), waiting)
+    assert.deepStrictEqual(yield* chat.approve("p", { params: { to: secret } }), paid)
+    assert.strictEqual((yield* chat.say("Hello", { key: "2" })).text, "Hello again.")
+    const left = yield* sql<{ payload: string }>`SELECT payload FROM cluster_messages WHERE payload LIKE ${"%Remind%"}`
+    assert.lengthOf(left, 1, "a message that isn't answered yet keeps its words")
+  }).pipe(Effect.provide(cluster))
+}
+
+describe("The query that removes what messages said", () => {
+  it.live("leaves keys and answers, in SQLite", () => forgets(sqlite))
+})
+
+describePostgres("The query that removes what messages said, in Postgres", () => {
+  it.live("leaves keys and answers", () => forgets(Layer.suspend(() => postgres(process.env["TEST_DATABASE_URL"]!))))
 })

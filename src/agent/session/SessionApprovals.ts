@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
-import { approval, denial, type NotAwaitingApproval } from "../../domain/Approval.ts"
+import { approval, denial, locateApprovable, type NotAwaitingApproval } from "../../domain/Approval.ts"
 import {
   failureOf,
   type Given,
@@ -15,11 +16,13 @@ import {
   successOf
 } from "../../domain/DeferredResult.ts"
 import { frozen } from "../../domain/JsonValue.ts"
-import type { AgentState } from "../../domain/StateSchema.ts"
+import type { AgentState, Call } from "../../domain/StateSchema.ts"
+import type { Located } from "../../domain/WaitingCall.ts"
 import type { ToolEntry } from "../definition/AgentDefinition.ts"
 import { readParams, readResult, toolOf } from "../definition/CallTool.ts"
 import { emitAnswer, type Loop } from "../journal/Loop.ts"
-import { judge } from "../perform/call/GivenResult.ts"
+import * as GivenParams from "../perform/call/GivenParams.ts"
+import * as GivenResult from "../perform/call/GivenResult.ts"
 import { loopAt } from "../run/Run.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 import { because, ParametersRejected, ResultRejected, type SessionError } from "./SessionError.ts"
@@ -39,18 +42,34 @@ const answer = <E>(
       return Effect.map(loop.journal.flush, () => session.ref.value)
     })) as Effect.Effect<AgentState, E | SessionError>
 
-/** Approves a call. If other parameters are given, the tool must be able to read them. */
-const approved = (callId: string, params: Schema.Json | undefined) => ({ roster, state }: Loop) =>
+/** Reads parameters by the tool of a call, and lets guardrails judge them. Returns those that passed, which the tool can read too. */
+const passing = (loop: Loop, { call, calls }: Located, given: Schema.Json) =>
   Effect.gen(function*() {
-    const answered = yield* Effect.fromResult(
-      approval(state, callId, params === undefined ? undefined : frozen(params))
-    )
-    if (answered?.params === undefined) return answered
-    yield* Effect.mapError(
-      readParams(roster, state, answered, answered.params),
-      (issue) => because(new ParametersRejected({ tool: answered.name, issue }))
-    )
-    return answered
+    const { roster, state } = loop
+    const { name } = call
+    const place = loopAt(loop, calls)
+    yield* readParams(roster, state, { calls, name }, given)
+    if (place === undefined || !GivenParams.isJudged(place)) return { params: given }
+    const params = yield* Effect.flatMap(GivenParams.judge(place, call, given), Effect.fromResult)
+    if (params !== given) yield* readParams(roster, state, { calls, name }, params)
+    return { params, judged: true } as const
+  }).pipe(Effect.mapError((issue) => because(new ParametersRejected({ tool: call.name, issue }))))
+
+/** Checks whether parameters differ from those of a call. The provider's own calls run with what the provider asked for. */
+const isOther = ({ approvalId, params }: Call, given: Schema.Json): boolean =>
+  approvalId === undefined && !Equal.equals(params, given)
+
+/** Approves a call. If other parameters are given, the tool must be able to read them, and guardrails must let them pass. */
+const approved = (callId: string, params: Schema.Json | undefined) => (loop: Loop) =>
+  Effect.gen(function*() {
+    const { state } = loop
+    const given = params === undefined ? undefined : frozen(params)
+    const located = locateApprovable(state, callId)
+    if (given === undefined || located === undefined || !isOther(located.call, given)) {
+      return yield* Effect.fromResult(approval(state, callId, given))
+    }
+    const passed = yield* passing(loop, located, given)
+    return yield* Effect.fromResult(approval(state, callId, passed.params, passed.judged))
   })
 
 /** Approves a call, with other parameters if they are given. */
@@ -85,7 +104,9 @@ const given = (callId: string, given: Given) => (loop: Loop) =>
       (issue) => because(new ResultRejected({ callId, tool: call.name, issue }))
     )
     const place = loopAt(loop, calls)
-    const passed = place === undefined || entry?._tag !== "Handled" ? given : yield* judge(place, call, entry, given)
+    const passed = place === undefined || entry?._tag !== "Handled"
+      ? given
+      : yield* GivenResult.judge(place, call, entry, given)
     return yield* Effect.fromResult(giving(state, callId, passed))
   })
 

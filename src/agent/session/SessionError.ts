@@ -102,7 +102,8 @@ export class CallsOpen extends ErrorClass<CallsOpen>("troupe/agent/Session")("Ca
 }, ({ callIds, tool }) => `Tool "${tool}" can't be invoked while calls are open: ${listOf(callIds)}`) {}
 
 /**
- * A tool was invoked, or its call approved, with parameters that don't fit its schema. Nothing was recorded.
+ * A tool was invoked, or its call approved, with parameters that don't fit its schema, or a guardrail refused those of an approval. Nothing
+ * was recorded.
  *
  * @category errors
  * @since 0.1.0

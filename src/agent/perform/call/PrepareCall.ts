@@ -146,15 +146,16 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: 
   refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
 
 /**
- * Checks whether guardrails judge a call. An approved call was judged before, except parameters that a person gave. A final answer has its
- * own guardrails. A program's call is judged like the model's.
+ * Checks whether guardrails judge a call. An approved call was judged before, except for parameters that a person gave to a state, which
+ * knows no guardrails. A final answer has its own guardrails. A program's call is judged like the model's.
  */
 const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
   const { asked, metadata, state } = call
   return loop.definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
     !ScreenCalls.hasPassed(loop, call) &&
     (state._tag === "Pending" ||
-      (state._tag === "Approved" && (asked !== undefined || metadata?.["troupe"] !== undefined)))
+      (state._tag === "Approved" && state.judged === undefined &&
+        (asked !== undefined || metadata?.["troupe"] !== undefined)))
 }
 
 /** Requests a handoff, unless its parameters are wrong, or another call of the turn requested one first. */

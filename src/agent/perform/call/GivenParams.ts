@@ -1,0 +1,31 @@
+/**
+ * Parameters that a person gave in the place of the model's. Guardrails judge them as they are given, so that only what passed is kept.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type { Call } from "../../../domain/StateSchema.ts"
+import * as Loop from "../../journal/Loop.ts"
+import { seeParams } from "../guard/CallGuard.ts"
+import { isRefused } from "../guard/Check.ts"
+import { refusal } from "../guard/ScreenCalls.ts"
+
+/** Checks whether guardrails judge the parameters of calls. */
+export const isJudged = ({ definition }: Loop.Loop): boolean => definition.guardrails.toolCall.length > 0
+
+/** Asks the guardrails about a call with the parameters that a person gave. Returns those that pass, or why none do. */
+export const judge = (
+  loop: Loop.Loop,
+  call: Call,
+  params: Schema.Json
+): Effect.Effect<Result.Result<Schema.Json, string>, never, unknown> =>
+  Effect.suspend(() => {
+    // A copy, because the state doesn't hold these parameters yet: what replaces them goes into the event of the approval.
+    const approved = { ...Loop.foresee(loop, { _tag: "CallApproved", callId: call.id, name: call.name, params }) }
+    return Effect.map(
+      seeParams(loop, { ...call, params }, approved),
+      (seen) => isRefused(seen) ? Result.fail(refusal(loop, seen, "toolCall")) : Result.succeed(seen)
+    )
+  })
