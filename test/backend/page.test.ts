@@ -6,7 +6,7 @@ import { alone } from "./assistant.ts"
 import { Chromium, isNeeded, missing, openPage } from "./browser.ts"
 import { colleagueOf, isEnd, serve, tokenOf } from "./serving.ts"
 import { findFaint, findSmall, findWide } from "./sight.ts"
-import { control, decide, log, makePacing, modes, say, saysThat, status, visit, words } from "./visit.ts"
+import { control, decide, intercept, log, makePacing, modes, say, saysThat, status, visit, words } from "./visit.ts"
 
 const refund = "I want my money back for the cracked floor lamp, order 1047"
 
@@ -123,7 +123,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await page.keyboard.type("son")
         assert.strictEqual(await cards.first().getByRole("textbox").inputValue(), "Half a reason")
         // What fails stays, with what was written.
-        await page.route("**/approvals/*", (route) => route.abort(), { times: 1 })
+        await intercept(page, "**/approvals/*", (route) => route.abort())
         await cards.first().getByRole("button", { name: "Deny" }).click()
         await page.getByRole("alert").filter({ hasText: "The service can't be reached" }).waitFor()
         assert.strictEqual(await cards.first().getByRole("textbox").inputValue(), "Half a reason")
@@ -157,10 +157,10 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       yield* Effect.promise(async () => {
         await cards.waitFor()
         // The list that tells of it comes late.
-        await page.route("**/approvals/*", async (route) => {
+        await intercept(page, "**/approvals/*", async (route) => {
           await isHeld
           await route.continue()
-        }, { times: 1 })
+        })
         await cards.getByRole("button", { name: "Approve" }).click()
       })
       const { cursor } = yield* conversations.read({ params })
@@ -333,17 +333,17 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
           [{ status: 500, body: "oops" }, "The service answered 500"]
         ] as const
         for (const [response, text] of cases) {
-          await page.route("**/messages", (route) => route.fulfill(response), { times: 1 })
+          await intercept(page, "**/messages", (route) => route.fulfill(response))
           if (response === cases[0][0]) await say(page, "Hello")
           else await page.getByRole("button", { name: "Send again" }).click()
           await notice.filter({ hasText: text }).waitFor()
           await log(page).getByText("Not sent.").waitFor()
         }
         // The message arrives, and its answer doesn't.
-        await page.route("**/messages", async (route) => {
+        await intercept(page, "**/messages", async (route) => {
           await route.fetch()
           await route.abort()
-        }, { times: 1 })
+        })
         await page.getByRole("button", { name: "Send again" }).click()
         await page.locator(".answer").waitFor()
         await page.getByRole("button", { name: "Send", exact: true }).waitFor()
@@ -362,7 +362,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       yield* Effect.promise(async () => {
         await say(page, "Hello")
         await isAnswered(1)
-        await page.route("**/messages", (route) => route.abort(), { times: 2 })
+        await intercept(page, "**/messages", (route) => route.abort(), 2)
         for (const text of ["Lost?", "Gone?"]) {
           await page.getByRole("button", { name: "Send", exact: true }).waitFor()
           await say(page, text)
@@ -393,20 +393,20 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await page.getByRole("button", { name: "Send", exact: true }).waitFor()
         let open = (): void => undefined
         const isSlow = new Promise<void>((resolve) => (open = resolve))
-        await page.route(/conversations\/[0-9a-f-]{36}$/, async (route) => {
+        await intercept(page, /conversations\/[0-9a-f-]{36}$/, async (route) => {
           await isSlow
           await route.continue()
-        }, { times: 1 })
+        })
         await page.reload()
         await status(page).getByText("Opening the conversation…").waitFor()
         assert.isTrue(await page.getByRole("button", { name: "Send", exact: true }).isDisabled())
         open()
         await page.locator(".answer").waitFor()
         let refused = 0
-        await page.route("**/events", (route) => {
+        await intercept(page, "**/events", (route) => {
           refused++
           return route.fulfill({ status: 410, body: JSON.stringify({ type: "urn:troupe-backend:cursor-expired" }) })
-        }, { times: 1 })
+        })
         await page.reload()
         await page.locator(".answer").waitFor()
         await say(page, "Where is order 1043?")
@@ -424,11 +424,11 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         const readAgain = page.waitForResponse((response) =>
           /conversations\/[^/]+$/.test(response.url()) && ++reads === 2
         )
-        await page.route("**/events", (route) =>
+        await intercept(page, "**/events", (route) =>
           route.fulfill({
             contentType: "text/event-stream",
             body: events.map((event, index) => `id: ${1e9 + index}\ndata: ${JSON.stringify(event)}\n\n`).join("")
-          }), { times: 1 })
+          }))
         await page.reload()
         await readAgain
         await page.getByText("Half an answer").waitFor({ state: "detached" })

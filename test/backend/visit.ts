@@ -2,7 +2,7 @@
  * Somebody on the service's page.
  */
 import { Deferred, Effect, Exit, Function } from "effect"
-import type { Page } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { Agent } from "troupe"
 import type { Role } from "../../examples/backend/api/Authentication.ts"
 import { Around } from "../../examples/backend/service/Runs.ts"
@@ -54,6 +54,22 @@ export const modes = (page: Page) => page.getByRole("group", { name: "At the mom
 export const say = async (page: Page, text: string): Promise<void> => {
   await words(page).fill(text)
   await words(page).press("Enter")
+}
+
+/**
+ * Answers the page's next requests to an address, as many as it says, in the place of the service.
+ *
+ * Its route stays until the page closes. Playwright's own `times` takes the last route away, and Chromium then loses a request that
+ * the page makes in that moment.
+ */
+export const intercept = async (
+  page: Page,
+  address: string | RegExp,
+  handle: (route: Route) => Promise<void>,
+  times = 1
+): Promise<void> => {
+  let left = times
+  await page.route(address, (route) => left-- > 0 ? handle(route) : route.fallback())
 }
 
 /** Waits until an element says something. */
