@@ -443,6 +443,28 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
       })
     }))
 
+  it.effect("asks again where a request got lost on the way", () =>
+    Effect.gen(function*() {
+      const { page } = yield* visit()
+      yield* Effect.promise(async () => {
+        await say(page, "Hello")
+        await page.locator(".answer").waitFor()
+        await page.getByRole("button", { name: "Send", exact: true }).waitFor()
+        await page.clock.install()
+        // Nobody answers.
+        await intercept(page, /conversations\/[0-9a-f-]{36}$/, () => Promise.resolve())
+        await page.reload()
+        await status(page).getByText("Opening the conversation…").waitFor()
+        await page.clock.fastForward(29_000)
+        await status(page).getByText("Opening the conversation…").waitFor()
+        assert.strictEqual(await page.locator("#notice").isVisible(), false)
+        await page.clock.fastForward(2_000)
+        await page.locator("#notice").filter({ hasText: "The service can't be reached" }).waitFor()
+        await page.locator(".answer").waitFor()
+        await page.locator("#notice").waitFor({ state: "hidden" })
+      })
+    }))
+
   it.effect("is limited by the tenant's runs, and goes on when there is room", () =>
     Effect.gen(function*() {
       const pacing = makePacing(1)

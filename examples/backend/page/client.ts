@@ -97,6 +97,9 @@ const longest = 10_000
 /** How long a stream may be silent, in milliseconds: the service sends something more often. */
 const silence = 45_000
 
+/** How long an answer may take that isn't a stream, in milliseconds: a request may get lost on the way. */
+const patience = 30_000
+
 /** How long to wait before the next attempt: longer after each failure, and never all pages at a time. */
 export const backoff = (failures: number, random: number): number =>
   Math.min(longest, shortest * 2 ** Math.min(failures, 10)) * (0.5 + random / 2)
@@ -118,14 +121,19 @@ const pause = (millis: number, signal: AbortSignal): Promise<void> =>
 export const makeClient = (token: string) => {
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
     let response: Response
+    const waiting = new AbortController()
+    const timer = init.signal === undefined ? setTimeout(() => waiting.abort(), patience) : undefined
     try {
       response = await fetch(`/v1${path}`, {
+        signal: waiting.signal,
         ...init,
         headers: { authorization: `Bearer ${token}`, ...init.headers }
       })
     } catch (error) {
       if (init.signal?.aborted === true) throw error
       throw new Problem("unreachable", 0, "The service can't be reached")
+    } finally {
+      clearTimeout(timer)
     }
     if (!response.ok) throw await problemOf(response)
     return response
