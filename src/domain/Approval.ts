@@ -204,7 +204,8 @@ export interface CheckedApproveOptions {
 type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
 
 /**
- * Lets a call run when its run continues. Approving it again changes nothing.
+ * Lets a call run when its run continues. Approving it again changes nothing. It changes the state alone: only a session's `approve` emits an
+ * event.
  *
  * With `params` the call runs with those, and the model reads them; the call keeps what the model had written as `asked`. They are
  * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
@@ -261,7 +262,8 @@ export const approve: {
 )
 
 /**
- * Keeps a call from running; the model reads the reason. Denying it again changes nothing: the first reason stays.
+ * Keeps a call from running; the model reads the reason. Denying it again changes nothing: the first reason stays. It changes the state
+ * alone: only a session's `deny` emits an event.
  *
  * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval.
  *

@@ -1,5 +1,5 @@
 /**
- * How much of a conversation a mode keeps to itself, from nothing to everything.
+ * How much of a conversation a mode keeps to itself.
  *
  * | | none | config | thread | fork |
  * |---|---|---|---|---|
@@ -14,7 +14,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * The levels, the least isolated first.
+ * The levels, by how much of the messages they keep to themselves, the least first. Only `config` and `fork` restore settings.
  *
  * @category constants
  * @since 0.1.0

@@ -388,7 +388,7 @@ describe("A turn with a handoff", () => {
       assert.isTrue(completed > events.findLastIndex(({ _tag }) => _tag === "ToolCallSettled"))
       assert.deepStrictEqual(settled, ["wrong", "w1", "late", "none", "again", "w2"])
       const results = (yield* told).map(({ id, result }) => [id, result] as const)
-      const only = "Only one agent can take over, and the first was asked: \"c\"."
+      const only = "Only one agent can take over, and \"c\" was requested first."
       assert.deepStrictEqual(results.filter(([id]) => ["first", "late", "again"].includes(id)), [
         ["first", { handoff: "c", ack: true, reason: "sales" }],
         ["late", only],

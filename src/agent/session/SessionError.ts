@@ -111,7 +111,7 @@ export class CallsOpen extends ErrorClass<CallsOpen>("troupe/agent/Session")("Ca
 export class ParametersRejected extends ErrorClass<ParametersRejected>("troupe/agent/Session")("ParametersRejected", {
   tool: Schema.String,
   issue: Schema.String
-}, ({ issue, tool }) => `The parameters of tool "${tool}" don't fit their schema: ${issue}`) {}
+}, ({ issue, tool }) => `The parameters of tool "${tool}" were rejected: ${issue}`) {}
 
 /**
  * The result of a call doesn't fit the success schema of its tool. Nothing was recorded: the call still awaits its result.

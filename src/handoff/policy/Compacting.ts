@@ -81,7 +81,8 @@ const compact = <E, R>(
 /**
  * Lets a long conversation cross as a summary and its last turns, after the transforms of other policies.
  *
- * Pinned turns and what the user said last cross as they are, behind the summary.
+ * Pinned turns and what the user said last cross as they are, behind the summary. If a group has no other policy, give
+ * `HandoffPolicy.compose()` as the policy.
  *
  * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary
  * fails or is empty, unless `onFailure` is `"fail"`. Throws `InvalidLimit` for a size or a `keep` that is no whole number from 0 on.

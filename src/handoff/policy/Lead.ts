@@ -10,7 +10,7 @@ import { controlled } from "./Sequential.ts"
 
 /**
  * How a lead's work is given to its team: a function of the state after each answer of the lead, and of the team. It returns who works
- * next; `none` ends the run with that answer.
+ * next, or `undefined` to end the run with that answer.
  *
  * @category models
  * @since 0.1.0

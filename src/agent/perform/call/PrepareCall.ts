@@ -167,7 +167,7 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: Hando
     const { status } = loop.state
     if (status._tag === "HandoffRequested") {
       const { target } = status.request
-      return refuse(loop, call, slot, `Only one agent can take over, and the first was asked: "${target}".`)
+      return refuse(loop, call, slot, `Only one agent can take over, and "${target}" was requested first.`)
     }
     slot.isDone = true
     Loop.emit(loop, { _tag: "HandoffRequested", request: seen })
