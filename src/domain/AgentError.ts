@@ -29,7 +29,7 @@ export class ModelCallFailed extends ErrorClass<ModelCallFailed>("troupe/domain/
     error: AiError.AiError
   },
   ({ agent, attempts, error, step }) =>
-    `The model of agent "${agent}" gave no answer in step ${step} after ${attempts} attempt${
+    `The model of agent "${agent}" gave no answer in step ${step + 1} after ${attempts} attempt${
       attempts === 1 ? "" : "s"
     }: ${error.message}`
 ) {}

@@ -208,7 +208,7 @@ describe("Spans", () => {
       const told = yield* Effect.provideService(recorded(run), Agent.RecordContent, true)
       const [name, message] = errorOf(told.spans, "invoke_agent desk")
       assert.strictEqual(name, "ModelCallFailed")
-      assert.include(message, "gave no answer in step 0 after 1 attempt")
+      assert.include(message, "gave no answer in step 1 after 1 attempt")
       assert.include(message, echo)
       assert.notInclude(message, "x-request-id")
     }))

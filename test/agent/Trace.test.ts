@@ -314,9 +314,12 @@ describe("toMermaid", () => {
   })
 
   it("draws a call that never started though an earlier one of its id did", () => {
-    const all = conversation()
-    const lines = Trace.toMermaid([...all.slice(10, 11), ...all.slice(16, 17), ...all.slice(16, 17)]).split("\n")
-    assert.match(lines.at(-2)!, /^ {2}Agent1-xTool2: /)
+    const [started, settled] = [conversation()[10]!, conversation()[16]!]
+    assert(settled._tag === "ToolCallSettled" && settled.outcome === "Succeeded")
+    const lastLine = (last: AgentEvent.AgentEvent) => Trace.toMermaid([started, settled, last]).split("\n").at(-2)!
+    assert.match(lastLine({ ...settled, outcome: "Failed" }), /^ {2}Agent1-xTool2: Failed/)
+    // As a call that enters a mode, which succeeds without a start.
+    assert.match(lastLine(settled), /^ {2}Agent1->>Tool2: /)
   })
 
   it("writes out the word end, which would end a block for older parsers", () => {

@@ -15,11 +15,11 @@ describe("AgentError", () => {
   it.each<[AgentError.Reason, string]>([
     [
       new AgentError.ModelCallFailed({ agent, step: 2, attempts: 1, error }),
-      `The model of agent "triage" gave no answer in step 2 after 1 attempt: ${error.message}`
+      `The model of agent "triage" gave no answer in step 3 after 1 attempt: ${error.message}`
     ],
     [
       new AgentError.ModelCallFailed({ agent, step: 0, attempts: 3, error }),
-      `The model of agent "triage" gave no answer in step 0 after 3 attempts: ${error.message}`
+      `The model of agent "triage" gave no answer in step 1 after 3 attempts: ${error.message}`
     ],
     [
       new AgentError.StepLimitReached({ agent, limit: 20, steps: 20 }),
