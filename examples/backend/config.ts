@@ -22,7 +22,7 @@ export interface Limits {
   readonly bodySize: number
   /** Requests in a minute, evened out; so many may come at once. */
   readonly rate: number
-  /** Runs under way in this process. */
+  /** Runs of a tenant under way, counted over all instances. */
   readonly runs: number
   /** Streams of events that are open in this process. */
   readonly streams: number

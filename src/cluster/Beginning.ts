@@ -55,7 +55,8 @@ export const toJson = (beginning: Beginning): Schema.Json =>
 export const fromJson = (json: Schema.Json): Kind => codecs().decode(json)
 
 /**
- * Schema for what was taken in: `cursor` is the number of the last event before it, and `isNew` whether its key was new.
+ * Schema for what was taken in: `cursor` is the number of the last event before it, and `isNew` whether its key was new. A repeated key gets
+ * the cursor that it got first. If its events were removed since (`keepEvents`), readers from there fail with `EventsGone`.
  *
  * @category schemas
  * @since 0.1.0

@@ -33,14 +33,14 @@ import { notWithin } from "./Within.ts"
 /** What the cluster can fail with beside. */
 export type ClusterError = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
 
-/** The key of a message: of one key, a message counts once. Without one it gets its own. */
+/** The key of a message. Of several messages with one key, only the first counts. Without a key, each message gets its own. */
 export interface Keyed {
   readonly key?: string | undefined
 }
 
 /**
- * A conversation as it is talked to: `In` is what can be said, `Out` how it is answered, `State` what is kept, and `Event` what is told.
- * `X` is what the way to it can fail with.
+ * The client of one conversation: `In` is what users can say, `Out` the answer, `State` the stored state, and `Event` the events. `X` are the
+ * errors of the cluster or of the connection to it.
  *
  * If the caller of a message is interrupted, the run continues.
  *
@@ -48,22 +48,22 @@ export interface Keyed {
  * @since 0.1.0
  */
 export interface Client<in In, out Out, out State, Event, out X = ClusterError> {
-  /** Says something, and gives how the conversation stands when the run has ended. */
+  /** Says something, and returns the answer once the run has ended. */
   readonly say: (input: In, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Says something, and returns once that is kept. With `at` it is said then. */
+  /** Says something, and returns once the message is stored. With `at`, it is delivered at that time. */
   readonly post: (
     input: In,
     options?: Keyed & { readonly at?: DateTime.Utc | undefined }
   ) => Effect.Effect<void, ConversationError | X>
 
-  /** Lets a call run that awaits approval, with other `params` if some are given, and goes on. */
+  /** Approves a call, with other `params` if some are given, and continues the run. Returns the answer once the run has ended. */
   readonly approve: (
     callId: string,
     options?: Keyed & { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<Out, ConversationError | X>
 
-  /** Keeps a call from running that awaits approval, and goes on. The model reads the reason. */
+  /** Denies a call that awaits approval, and continues the run. The model reads the reason. */
   readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
   /** Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. */
@@ -73,27 +73,27 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
     options?: Keyed
   ) => Effect.Effect<Out, ConversationError | X>
 
-  /** Says that a call failed which awaits its result, and continues the run. The model reads the reason. */
+  /** Says that a call failed instead of giving its result, and continues the run. The model reads the reason. */
   readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Goes on where the conversation stopped: after a failure, or a limit. */
+  /** Continues a conversation that stopped at a failure or a limit. */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, also before it comes. Its run stops at once. Says whether that was in time. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if the message was answered before. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
-  /** Begins another conversation with the state that this one has after the messages before. */
+  /** Begins another conversation with the state that this one has once its earlier messages are answered. */
   readonly fork: (to: string, options?: Keyed) => Effect.Effect<void, ConversationError | X>
 
-  /** Removes the conversation, its messages and their answers. It waits for a run that is under way: `cancel` that first. */
+  /** Removes the conversation, its messages and their answers. It waits until a run that is under way has ended, so `cancel` that run first. */
   readonly remove: Effect.Effect<void, ConversationError | X>
 
-  /** The state that is kept. It doesn't wait for a run that is under way. */
+  /** Returns the stored state, without waiting for a run that is under way. */
   readonly state: Effect.Effect<State, ConversationError | X>
 
   /**
-   * The events behind a cursor, from the first by default, and then each that comes. An event is told once it is kept. Pieces of streams
-   * are told at once, and are lost where a reader or a runner is.
+   * Emits the events after a cursor, by default all, and then each new one once it is stored. Pieces of streamed text are emitted at once and
+   * never stored: a reader that reconnects, or whose runner dies, misses them.
    */
   readonly events: (
     options?: { readonly after?: number | undefined }

@@ -20,7 +20,8 @@ export {
   ConversationStoreError,
   type Found,
   type Service,
-  type StoredEntry
+  type StoredEntry,
+  type Taken
 } from "./store/Stored.ts"
 
 /**

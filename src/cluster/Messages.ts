@@ -27,7 +27,7 @@ import { ConversationError, ConversationExists } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
-import { unavailable } from "./LogWriter.ts"
+import { unavailable, unreadable } from "./LogWriter.ts"
 import type { ConversationStoreError, Service } from "./store/Stored.ts"
 
 /** An operation of a session that runs the agent. */
@@ -105,12 +105,19 @@ export class Messages {
     return this.#running?.isAnswered() === false ? this.#running.key : undefined
   }
 
-  /** Checks whether a message was taken or answered. */
-  isKnown(key: string): Effect.Effect<boolean, Session.SessionError> {
-    return Effect.map(
-      this.#reading(this.#store.find(this.#id, key)),
-      ({ answer, isTaken }) => isTaken || answer !== undefined
-    )
+  /**
+   * Returns the number of the last event before a message that was taken. If the message's events were removed since, it is a number from
+   * which a reader is told so.
+   */
+  cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
+    return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ taken }) => {
+      if (taken === undefined) return Effect.succeed(undefined)
+      if (taken.text === "") return Effect.succeed(Math.max(0, taken.lastEvent - 1))
+      return Effect.mapBoth(Effect.fromResult(Kept.entryFromText(taken.text)), {
+        onSuccess: ({ events }) => taken.lastEvent - events.length,
+        onFailure: unreadable(this.#id)
+      })
+    })
   }
 
   /** Takes in something that is begun, and returns the conversation's status when its run has ended. */

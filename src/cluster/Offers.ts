@@ -47,7 +47,8 @@ export class Offers {
     return this.#activation.with((live) =>
       Effect.gen({ self: this }, function*() {
         if (this.#offer?.key === key) return { cursor: yield* Deferred.await(this.#offer.taken), isNew: false }
-        if (yield* this.#messages.isKnown(key)) return { cursor: live.journal.kept.events, isNew: false }
+        const cursor = yield* this.#messages.cursorOf(key)
+        if (cursor !== undefined) return { cursor, isNew: false }
         if (this.#isBusy(live)) {
           return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
         }

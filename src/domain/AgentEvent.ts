@@ -408,12 +408,15 @@ export const starts: {
 }
 
 /**
- * Checks whether an event ends the whole run, and not only the run of an agent that was called. The event's `state` is the last one.
+ * Checks whether an event ends the whole run, and not only the run of an agent that was called. The event's `state` is the last one; events
+ * of a conversation on a cluster have none.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isRunEnd = (event: AgentEvent): event is RunCompleted | RunInterrupted | RunFailed =>
-  event.calls.length === 0 && isEnd(event)
+export const isRunEnd = <Event extends Pick<AgentEvent, "_tag" | "calls">>(
+  event: Event
+): event is Extract<Event, Pick<RunCompleted | RunInterrupted | RunFailed, "_tag">> =>
+  event.calls.length === 0 && ends.has(event._tag)
 
-const isEnd = AgentEvent.isAnyOf(["RunCompleted", "RunInterrupted", "RunFailed"])
+const ends: ReadonlySet<AgentEvent["_tag"]> = new Set(["RunCompleted", "RunInterrupted", "RunFailed"])

@@ -50,13 +50,21 @@ describe("What a conversation takes in at once", () => {
       const told = yield* chat.events().pipe(Stream.takeUntil((told) => told.cursor === cursor), Stream.runCollect)
       assert.strictEqual(told.at(-1)?.event._tag, "ModelCallStarted")
       assert.strictEqual(reasonOf(yield* Effect.flip(chat.begin(hello, { key: "m2" }))), "ConversationBusy")
-      assert.deepInclude(yield* chat.begin(hello, { key: "m1" }), { isNew: false })
+      // A caller that asks again gets the cursor that it got first, so its reader misses nothing, and waits for nothing that was told.
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: 0, isNew: false })
       yield* go
       const after = yield* idle(chat)
       assert.strictEqual(after.state.conversation.turns.length, 2)
-      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: after.cursor, isNew: false })
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: 0, isNew: false })
       assert.deepStrictEqual(yield* chat.begin(hello, { key: "m2" }), { cursor: after.cursor, isNew: true })
       assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 4)
+      const again = yield* chat.begin(hello, { key: "m2" })
+      assert.deepStrictEqual(again, { cursor: after.cursor, isNew: false })
+      const run = yield* chat.events({ after: again.cursor }).pipe(
+        Stream.takeUntil(({ event }) => event._tag === "RunCompleted"),
+        Stream.runCollect
+      )
+      assert.strictEqual(run[0]?.event._tag, "RunStarted")
     }))
 
   it.live("goes on at the next runner, and is stopped whichever message it is", () =>

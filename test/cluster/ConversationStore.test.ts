@@ -62,10 +62,11 @@ describe("A store of conversations", () => {
           Effect.gen(function*() {
             const { epoch } = yield* store.claim("a")
             yield* store.append(entry(epoch, 1, { taken: "m" }))
-            assert.deepStrictEqual(yield* store.find("a", "m"), { isTaken: true, answer: undefined })
+            const taken = { lastEvent: 2, text: entry(epoch, 1).text }
+            assert.deepStrictEqual(yield* store.find("a", "m"), { taken, answer: undefined })
             yield* store.append(entry(epoch, 2, { answered: "m", answer: "{}" }))
-            assert.deepStrictEqual(yield* store.find("a", "m"), { isTaken: true, answer: "{}" })
-            assert.deepStrictEqual(yield* store.find("a", "n"), { isTaken: false, answer: undefined })
+            assert.deepStrictEqual(yield* store.find("a", "m"), { taken, answer: "{}" })
+            assert.deepStrictEqual(yield* store.find("a", "n"), { taken: undefined, answer: undefined })
             const read = yield* store.read("a", 2, 10)
             assert.deepStrictEqual(read.map(({ lastEvent, revision }) => [revision, lastEvent]), [[2, 4]])
           })
@@ -103,7 +104,7 @@ describe("A store of conversations", () => {
             assert.deepStrictEqual(yield* read, [3, 4])
             yield* store.shorten("a", epoch, until)
             assert.deepStrictEqual(yield* read, [4])
-            assert.isTrue((yield* store.find("a", "m")).isTaken)
+            assert.deepStrictEqual((yield* store.find("a", "m")).taken, { lastEvent: 4, text: "" })
             assert.isTrue(yield* store.append(entry(epoch, 5)))
             const { entries, snapshot } = yield* store.claim("a")
             assert.deepStrictEqual([snapshot?.revision, entries.map(({ revision }) => revision)], [3, [4, 5]])
@@ -122,7 +123,7 @@ describe("A store of conversations", () => {
             const after = yield* store.claim("a")
             assert.deepStrictEqual([after.snapshot, after.entries], [undefined, []])
             assert.isFalse(yield* store.append(entry(epoch, 1)))
-            assert.isFalse((yield* store.find("a", "m")).isTaken)
+            assert.isUndefined((yield* store.find("a", "m")).taken)
           })
         ))
 

@@ -93,6 +93,10 @@ describe("The log of a conversation", () => {
       assert.isAtLeast(told.length, 8)
       const turns = (yield* chat.state).conversation.turns.length
       assert.strictEqual(turns, 6)
+      const again = yield* chat.begin({ _tag: "Say", input: "one" }, { key: "one" })
+      assert.isFalse(again.isNew)
+      const missed = yield* Effect.flip(Stream.runDrain(chat.events({ after: again.cursor })))
+      assert.strictEqual(missed._tag === "ConversationError" && missed.reason._tag, "EventsGone")
       assert.deepStrictEqual(yield* say(two, "one"), first)
       assert.strictEqual((yield* say(two, "four")).text, "You said four.")
     }))

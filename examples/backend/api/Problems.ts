@@ -17,7 +17,7 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
 export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
   type: type("forbidden"),
   status: 403,
-  title: "That is for others to do"
+  title: "This token's role may not do that"
 }, { role: Schema.Literals(["customer", "colleague"]) }) {}
 
 /** There is no such conversation, or it is another tenant's: nobody can tell which. */
@@ -45,7 +45,7 @@ export class ConversationBusy extends HttpApiError.Problem<ConversationBusy>()("
 export class NothingToResume extends HttpApiError.Problem<NothingToResume>()("NothingToResume", {
   type: type("nothing-to-resume"),
   status: 409,
-  title: "There is nothing to go on with"
+  title: "There is nothing to resume"
 }, { conversation: Schema.String }) {}
 
 /** Events after that cursor are no longer kept: read the conversation, and stream from the cursor that it gives. */
@@ -70,7 +70,7 @@ export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooL
 export class UnsupportedEncoding extends HttpApiError.Problem<UnsupportedEncoding>()("UnsupportedEncoding", {
   type: type("unsupported-encoding"),
   status: 415,
-  title: "A body in that encoding isn't understood"
+  title: "The encoding of the body isn't supported"
 }) {}
 
 /** The tenant asks too often, has too many runs under way, or too much is being taken in. `retryAfter` is in seconds. */

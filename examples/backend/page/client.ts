@@ -261,7 +261,7 @@ export const explain = (problem: Problem): { readonly title: string; readonly ad
     case "conversation-busy":
       return { title: "The desk is still busy here", advice: "Wait for its answer, or stop it." }
     case "nothing-to-resume":
-      return { title: "There is nothing to go on with", advice: "Say something." }
+      return { title: "There is nothing to resume", advice: "Say something." }
     case "body-too-large":
       return { title: "That is too long", advice: "Say it in fewer words." }
     case "too-many-requests":

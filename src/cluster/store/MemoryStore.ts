@@ -11,7 +11,6 @@ interface Row {
   origin: string | undefined
   snapshot: StoredEntry | undefined
   readonly log: Array<Omit<Append, "id" | "epoch"> & { isRemoved?: boolean }>
-  readonly taken: Set<string>
   readonly answers: Map<string, string | undefined>
 }
 
@@ -21,7 +20,7 @@ export const make = (): Service => {
   let epochs = 0
   const rowOf = (id: string): Row => {
     const row = rows.get(id) ??
-      { epoch: 0, origin: undefined, snapshot: undefined, log: [], taken: new Set(), answers: new Map() }
+      { epoch: 0, origin: undefined, snapshot: undefined, log: [], answers: new Map() }
     rows.set(id, row)
     return row
   }
@@ -42,7 +41,6 @@ export const make = (): Service => {
         const row = rows.get(id)
         if (row?.epoch !== epoch || row.log.length + 1 !== entry.revision) return false
         row.log.push(entry)
-        if (entry.taken !== undefined) row.taken.add(entry.taken)
         if (entry.answered !== undefined) row.answers.set(entry.answered, entry.answer)
         return true
       }),
@@ -61,10 +59,14 @@ export const make = (): Service => {
         })
       }),
     find: (id, key) =>
-      Effect.sync(() => ({
-        isTaken: rows.get(id)?.taken.has(key) === true,
-        answer: rows.get(id)?.answers.get(key)
-      })),
+      Effect.sync(() => {
+        const row = rows.get(id)
+        const entry = row?.log.find(({ taken }) => taken === key)
+        return {
+          taken: entry === undefined ? undefined : { lastEvent: entry.lastEvent, text: entry.text },
+          answer: row?.answers.get(key)
+        }
+      }),
     read: (id, after, limit) =>
       Effect.sync(() =>
         (rows.get(id)?.log ?? [])

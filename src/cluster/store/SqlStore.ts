@@ -84,14 +84,23 @@ export const make = Effect.fnUntraced(function*(prefix: string) {
   }
 
   const find: Service["find"] = (id, key) =>
-    sql<{ readonly taken: string | null; readonly answered: string | null; readonly answer: string | null }>`
-      SELECT taken, answered, answer FROM ${log} WHERE conversation = ${id} AND taken = ${key}
+    sql<{
+      readonly taken: string | null
+      readonly last_event: Number_
+      readonly text: string
+      readonly answered: string | null
+      readonly answer: string | null
+    }>`
+      SELECT taken, last_event, text, answered, answer FROM ${log} WHERE conversation = ${id} AND taken = ${key}
       UNION ALL
-      SELECT taken, answered, answer FROM ${log} WHERE conversation = ${id} AND answered = ${key}`.pipe(
-      Effect.map((rows) => ({
-        isTaken: rows.some(({ taken }) => taken === key),
-        answer: rows.find(({ answered }) => answered === key)?.answer ?? undefined
-      })),
+      SELECT NULL, last_event, '', answered, answer FROM ${log} WHERE conversation = ${id} AND answered = ${key}`.pipe(
+      Effect.map((rows) => {
+        const entry = rows.find(({ taken }) => taken === key)
+        return {
+          taken: entry === undefined ? undefined : { lastEvent: Number(entry.last_event), text: entry.text },
+          answer: rows.find(({ answered }) => answered === key)?.answer ?? undefined
+        }
+      }),
       naming("read")
     )
 

@@ -44,9 +44,15 @@ export interface Claimed {
   readonly entries: ReadonlyArray<StoredEntry>
 }
 
-/** What is stored of a message: whether its input was taken, and its answer. */
+/** The entry that has a message's input. `text` is empty if it was removed. */
+export interface Taken {
+  readonly lastEvent: number
+  readonly text: string
+}
+
+/** What is stored of a message: the entry that has its input, and its answer. */
 export interface Found {
-  readonly isTaken: boolean
+  readonly taken: Taken | undefined
   readonly answer: string | undefined
 }
 

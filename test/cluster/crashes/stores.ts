@@ -103,7 +103,7 @@ const withoutEpoch = (store: Store): Store => {
 /** A store that knows no keys. */
 const withoutKeys = (store: Store): Store => ({
   ...store,
-  find: () => Effect.succeed({ isTaken: false, answer: undefined }),
+  find: () => Effect.succeed({ taken: undefined, answer: undefined }),
   append: (entry) => store.append({ ...entry, taken: undefined, answered: undefined })
 })
 
