@@ -187,8 +187,8 @@ export const update = (
 ): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => put("Mode.update", key, f(value)))
 
 /**
- * Cuts or edits the turns that the innermost mode sees, except open calls. Leaving the mode restores the original turns, with everything
- * that was said since behind them.
+ * Cuts or edits the turns that the innermost mode sees, except open calls. Leaving the mode restores the original turns. In a
+ * `thread`, everything that was said since follows them; a `fork` drops it.
  *
  * Fails with `NoView` if the mode's isolation is neither `thread` nor `fork`, and with `NoMode` outside of any mode.
  *
