@@ -9,7 +9,7 @@
 import * as AiError from "effect/ai/AiError"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { listOf } from "./Described.ts"
+import { counted, listOf } from "./Described.ts"
 import { ErrorClass, showShortly, StateErrorClass } from "./ErrorClass.ts"
 import { Stage } from "./GuardrailStage.ts"
 import type { AgentState } from "./StateSchema.ts"
@@ -29,8 +29,8 @@ export class ModelCallFailed extends ErrorClass<ModelCallFailed>("troupe/domain/
     error: AiError.AiError
   },
   ({ agent, attempts, error, step }) =>
-    `The model of agent "${agent}" gave no answer in step ${step + 1} after ${attempts} attempt${
-      attempts === 1 ? "" : "s"
+    `The model of agent "${agent}" gave no answer in step ${step + 1} after ${
+      counted(attempts, "attempt")
     }: ${error.message}`
 ) {}
 
@@ -44,7 +44,7 @@ export class StepLimitReached extends ErrorClass<StepLimitReached>("troupe/domai
   agent: Schema.String,
   limit: Schema.Number,
   steps: Schema.Int
-}, ({ agent, limit }) => `Agent "${agent}" reached its limit of ${limit} steps`) {}
+}, ({ agent, limit }) => `Agent "${agent}" reached its limit of ${counted(limit, "step")}`) {}
 
 /**
  * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. `unpriced` is the number of requests whose cost
@@ -67,7 +67,7 @@ export class BudgetExceeded extends ErrorClass<BudgetExceeded>("troupe/domain/Ag
     toolCalls: `made ${used} of ${limit} calls${tool === undefined ? "" : ` of "${tool}"`}`,
     cost: unpriced === undefined
       ? `cost ${used} of ${limit}`
-      : `cost at least ${used} of ${limit}: the price of ${unpriced} request${unpriced === 1 ? "" : "s"} isn't known`
+      : `cost at least ${used} of ${limit}: the price of ${counted(unpriced, "request")} isn't known`
   }
   return `Agent "${agent}" ${what[budget]}`
 }) {}
@@ -161,7 +161,7 @@ export class HandoffLimitReached
   extends ErrorClass<HandoffLimitReached>("troupe/domain/AgentError")("HandoffLimitReached", {
     limit: Schema.Int,
     trail: Schema.Array(Schema.String)
-  }, ({ limit, trail }) => `The run reached its limit of ${limit} handoffs: ${trail.join(" → ")}`)
+  }, ({ limit, trail }) => `The run reached its limit of ${counted(limit, "handoff")}: ${trail.join(" → ")}`)
 {}
 
 /**

@@ -21,6 +21,9 @@ export const messageOf = (error: unknown): string => {
   return tagOf(error) ?? (Predicate.isError(error) ? error.name : Formatter.format(error))
 }
 
+/** Counts things: "1 turn", "2 turns". */
+export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? "" : "s"}`
+
 /** Lists names. */
 export const listOf = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")

@@ -149,7 +149,7 @@ export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mod
 ) {}
 
 /**
- * Another mode or tool of the agent already has the name.
+ * Another mode or tool of the agent, or of an agent that runs beside it, already has the name.
  *
  * @category errors
  * @since 0.1.0

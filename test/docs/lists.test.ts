@@ -188,7 +188,7 @@ describe("lists of the documentation", () => {
 
   it.each([
     ["option", "what it is", "src/agent/definition/AgentOptions.ts", "Options"],
-    ["stage", "asked about", "src/agent/guardrail/AgentGuardrails.ts", "Guardrails"]
+    ["key", "value", "src/agent/guardrail/AgentGuardrails.ts", "Guardrails"]
   ])("docs/agent-options.md has every %s of Agent.make", (first, second, file, name) => {
     assert.deepStrictEqual(names("docs/agent-options.md", first, second), membersOf(file, name))
   })

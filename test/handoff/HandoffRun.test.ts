@@ -375,7 +375,7 @@ describe("An agent that was called", () => {
       assert.deepStrictEqual(yield* told, [{
         id: "call",
         isFailure: true,
-        result: "Agent \"b\" failed: The run reached its limit of 1 handoffs: limited → b"
+        result: "Agent \"b\" failed: The run reached its limit of 1 handoff: limited → b"
       }])
     }).pipe(Effect.provide([
       models({

@@ -234,7 +234,7 @@ describe("Story of an agent", () => {
     )
     assert.deepStrictEqual(state.status._tag === "Failed" && state.status.error, {
       tag: "StepLimitReached",
-      message: `Agent "main" reached its limit of 1 steps`,
+      message: `Agent "main" reached its limit of 1 step`,
       agent: "main",
       step: 0
     })
@@ -428,7 +428,7 @@ describe("Story of an agent", () => {
 
   it("fails if a decision is unanswered or another one is expected", () => {
     const agent = Agent.make("main", { toolkit: Look, stopWhen: StopWhen.maxSteps(1) })
-    const message = `StepLimitReached: Agent "main" reached its limit of 1 steps`
+    const message = `StepLimitReached: Agent "main" reached its limit of 1 step`
     const told = [Story.userSays("Look."), Story.modelAnswers([call("a")]), Story.toolAnswers("a", "a tree")]
     assert.deepStrictEqual(failureOf(agent, ...told), [
       3,

@@ -16,6 +16,7 @@ import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { pendingApprovals } from "../../domain/Approval.ts"
 import { openCalls } from "../../domain/Conversation.ts"
 import { pendingResults } from "../../domain/DeferredResult.ts"
+import { counted } from "../../domain/Described.ts"
 import { countOf } from "../../domain/InvalidLimit.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AgentState, AssistantPart, Outcome } from "../../domain/StateSchema.ts"
@@ -69,7 +70,7 @@ const tokens = (usage: RequestUsage): string => {
   return `tokens: ${known.length === 0 ? "unknown" : known.join(", ")}`
 }
 
-const turns = (count: number): string => `${count} turn${count === 1 ? "" : "s"}`
+const turns = (count: number): string => counted(count, "turn")
 
 const windowed = ({ by, left, turns: sent, tokens }: Window): string =>
   `${turns(sent)}${left === 0 ? "" : ` of ${sent + left}`}${

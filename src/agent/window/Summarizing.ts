@@ -64,7 +64,8 @@ const stepBy = (
  * The event `ConversationSummarized` tells the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
  * and runs send it again. When more turns must go, it is made anew of itself and them.
  *
- * Its failure fails the run. A summary without words fails the run with `EmptySummary`. Nothing is lost then.
+ * Its failure fails the run. A summary without words fails the run with `EmptySummary`. Such an error holds
+ * no state: `Agent.settle` keeps it.
  *
  * @category strategies
  * @since 0.1.0

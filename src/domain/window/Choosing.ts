@@ -10,6 +10,7 @@ import { memoize } from "effect/Function"
 import { withUniqueIds } from "../CallIds.ts"
 import { isSilent } from "../conversation/Sending.ts"
 import { callIds, settleOpenCalls } from "../conversation/Turns.ts"
+import { counted } from "../Described.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "./WindowTurn.ts"
 
@@ -143,7 +144,7 @@ export const byFunction =
 
 /** The note that says how many turns were left out, sent if the rest would begin with an answer. */
 const noteOf = (left: number, { count }: Room): WindowTurn => {
-  const turn: Turn = { _tag: "Feedback", text: `[${left === 1 ? "1 earlier turn" : `${left} earlier turns`} left out]` }
+  const turn: Turn = { _tag: "Feedback", text: `[${counted(left, "earlier turn")} left out]` }
   return { turn, index: -1, tokens: count(turn), stays: "Open" }
 }
 

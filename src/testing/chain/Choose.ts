@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
+import { counted } from "../../domain/Described.ts"
 import type { MockResponse } from "../MockResponse.ts"
 import type { WireMessage } from "../provider/Asked.ts"
 import type { Echoed } from "./Echo.ts"
@@ -72,7 +73,7 @@ const absent: NotChosen = {
   warnings: []
 }
 
-const turnsOf = (count: number): string => count === 1 ? "1 turn" : `${count} turns`
+const turnsOf = (count: number): string => counted(count, "turn")
 
 const skipped = (warnings: ReadonlyArray<Warning>, index: number): string => {
   const why = warnings.filter(({ step }) => step === index).map(formatWarning)

@@ -5,6 +5,7 @@
  */
 import * as Equal from "effect/Equal"
 import { callsOf } from "../../../domain/Conversation.ts"
+import { counted } from "../../../domain/Described.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import { type CheckedCall, type Guardrail, make, type Values } from "../GuardrailType.ts"
 import { countOf, listOption, nameOption } from "../InvalidOption.ts"
@@ -62,7 +63,7 @@ export const toolAllowList = (names: Iterable<string>): OnCall => {
 export const maxToolCalls = (limit: number, name?: string): OnCall => {
   const most = countOf("maxToolCalls", "limit", limit, 0)
   if (name !== undefined) nameOption("maxToolCalls", "name", name)
-  const calls = `${most} call${most === 1 ? "" : "s"}${name === undefined ? "" : ` of "${name}"`}`
+  const calls = `${counted(most, "call")}${name === undefined ? "" : ` of "${name}"`}`
   const reason = `no more than ${calls} ${most === 1 ? "is" : "are"} allowed`
   return make("maxToolCalls", (_, { call, state }) => {
     if (name !== undefined && call.name !== name) return pass

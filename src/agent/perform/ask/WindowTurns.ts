@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { memoize } from "effect/Function"
+import { counted } from "../../../domain/Described.ts"
 import type { Received, Turn } from "../../../domain/StateSchema.ts"
 import { covers, type Summarized, weightOf } from "../../../domain/Summarized.ts"
 import { isToldIn } from "../../../domain/Takeover.ts"
@@ -27,7 +28,7 @@ const turnOf = memoize((summary: Summarized): Turn => {
   const of = weightOf(summary)
   return {
     _tag: "Summary",
-    text: `[Summary of ${of === 1 ? "1 turn" : `${of} turns`} before this]\n${summary.text}`,
+    text: `[Summary of ${counted(of, "turn")} before this]\n${summary.text}`,
     of
   }
 })
