@@ -13,8 +13,8 @@ const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
 /**
  * The error of a plan: the `node` that failed, the `reason`, and the `results` of all nodes that had ended.
  *
- * The `reason` is the node's own error, an `AgentError` with its state for an agent, or `TimeoutError` of Effect. So
- * `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` lists what the node's fallbacks failed with, by their names.
+ * The `reason` is the error of the node or of an edge that leads to it: an `AgentError` with its state for an agent, or `TimeoutError` of Effect.
+ * So `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` lists what the node's fallbacks failed with, by their names.
  * `Plan.resume` continues from `results`.
  *
  * @category errors
@@ -35,7 +35,10 @@ export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("trou
   declare readonly fallbacks: ReadonlyArray<{ readonly node: string; readonly reason: E }>
   constructor(fields: Pick<PlanError<E>, "node" | "reason" | "fallbacks" | "results">, options?: Schema.MakeOptions) {
     super(fields, options)
-    showShortly(this, "`reason` is the node's own error; `results` has what the other nodes gave (`Plan.resume`)")
+    showShortly(
+      this,
+      "`reason` is the error of the node or of an edge into it; `results` has what the other nodes gave (`Plan.resume`)"
+    )
   }
 }
 
