@@ -51,7 +51,7 @@ import type { AgentEvent } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import { OwnError } from "../domain/OwnError.ts"
-import type { Settings } from "../domain/Settings.ts"
+import type { SettingsChange } from "../domain/Settings.ts"
 import type { Any, Runnable } from "../handoff/Runnable.ts"
 import { TypeId as HostTypeId } from "../modes/Host.ts"
 import * as Mode from "../modes/Mode.ts"
@@ -218,9 +218,9 @@ export interface Session<out Output = unknown, out E = OwnError>
 
   /**
    * Changes settings of the agent in control: which tools it offers, which of them its model must or may use, which of its models is asked.
-   * Settings that aren't given stay as they are.
+   * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own.
    */
-  readonly configure: (settings: Settings) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
+  readonly configure: (settings: SettingsChange) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
    * Pins a turn of the conversation, counted from 0: a context window never leaves it out. If there is no such turn, nothing is pinned. In

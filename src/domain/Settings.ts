@@ -32,9 +32,19 @@ export const Settings = Schema.Struct({
 /** Conversation settings: which tools are offered, which of them the model must or may use, and the name of the model. */
 export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 
-/** Adds settings to those before. The result is a copy, and fields that aren't settings are left out. */
-export const merge = (before: Settings | undefined, more: Settings): Settings => ({
-  ...before,
-  // A copy has the type of the original.
-  ...(JsonValue.detached(Struct.pick(more, Struct.keys(Settings.fields))) as Settings)
-})
+/**
+ * A change of conversation settings. A setting that is `undefined` returns to the agent's own; one that is missing stays as it is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SettingsChange = { readonly [Name in keyof Settings]?: Settings[Name] | undefined }
+
+/** Changes the settings before. The result is a copy, and fields that aren't settings are left out. */
+export const merge = (before: Settings | undefined, change: SettingsChange): Settings => {
+  const given = Struct.pick(change, Struct.keys(Settings.fields))
+  const isKept = (name: keyof Settings): boolean => !(name in given && given[name] === undefined)
+  const kept = Struct.pick({ ...before, ...given }, Struct.keys(Settings.fields).filter(isKept))
+  // A copy has the type of the original, and none of the kept settings is undefined.
+  return JsonValue.detached(kept) as Settings
+}

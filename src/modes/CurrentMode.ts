@@ -17,7 +17,7 @@ import * as JsonValue from "../domain/JsonValue.ts"
 import * as ModeStack from "../domain/ModeStack.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { UserPart } from "../domain/Part.ts"
-import { merge, type Settings } from "../domain/Settings.ts"
+import { merge, type SettingsChange } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
 import * as Wanted from "../domain/Wanted.ts"
 import { type CallError, use } from "./Host.ts"
@@ -208,8 +208,8 @@ export const updateView = (
   })
 
 /**
- * Changes settings of the agent: which tools it offers, which of them its model must or may use, which of its models is asked. Settings
- * that aren't given stay as they are.
+ * Changes settings of the agent: which tools it offers, which of them its model must or may use, which of its models is asked. A setting that
+ * isn't given stays as it is; one that is `undefined` returns to the agent's own.
  *
  * Leaving a mode of isolation `config` or `fork` restores what was set before. Fails with `UnknownSetting` if the agent doesn't have a tool
  * or a model of that name.
@@ -217,7 +217,7 @@ export const updateView = (
  * @category combinators
  * @since 0.1.0
  */
-export const configure = (settings: Settings): Effect.Effect<void, ModeError> =>
+export const configure = (settings: SettingsChange): Effect.Effect<void, ModeError> =>
   read(
     "Mode.configure",
     (state) => adjust("Mode.configure", { _tag: "SettingsChanged", settings: merge(state.settings, settings) })

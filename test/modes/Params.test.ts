@@ -127,6 +127,20 @@ describe("Parameters that aren't declared", () => {
     }).pipe(Effect.scoped, answering()))
 })
 
+describe("Settings", () => {
+  it.effect("return to the agent's own if they are undefined, and stay as they are if they are missing", () =>
+    Effect.gen(function*() {
+      const models = { careful: MockModel.layer(MockModel.make(() => "Carefully.")) }
+      const session = yield* Session.make(Agent.make("a").pipe(Agent.withModels(models)))
+      yield* session.configure({ model: "careful", toolChoice: "none" })
+      assert.strictEqual(AgentState.text(yield* session.call("One?")), "Carefully.")
+      const state = yield* session.configure({ model: undefined })
+      assert.deepStrictEqual(state.settings, { toolChoice: "none" })
+      assert.deepStrictEqual(AgentState.fromJson(AgentState.toJson(state)), Result.succeed(state))
+      assert.strictEqual(AgentState.text(yield* session.call("Two?")), "Two.")
+    }).pipe(Effect.scoped, answering("Two.")))
+})
+
 describe("Parameters", () => {
   it.effect("are kept as the schema gives them, defaults included", () =>
     Effect.gen(function*() {

@@ -301,6 +301,7 @@ describe("a session with modes", () => {
     >()
     // @ts-expect-error a date is no JSON
     session.enterMode("plain", { at: new Date(0) })
+    session.configure({ model: undefined, toolChoice: undefined })
     // @ts-expect-error a model is set by its name
     session.configure({ model })
   })

@@ -42,9 +42,9 @@ import * as DeferResult from "./DeferResult.ts"
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
  * - `idempotent`: running it twice has the same effect as running it once, so an attempt that timed out is repeated too; by default what
  *   the tool's `Tool.Idempotent` annotation says. For any other tool it is unknown whether such an attempt took effect.
- * - `maxLength`: how many characters of a result the model reads; all by default. The rest is cut, and the model is told how much
- *   there was. A result that isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the texts
- *   in that are cut, and the result stays whole for programs.
+ * - `maxLength`: how many characters of a result the state keeps and the model reads; all by default. The rest is cut, and the model is told
+ *   how much there was. A result that isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the texts in that
+ *   are cut, and the state keeps the whole result for programs.
  *
  * @category models
  * @since 0.1.0

@@ -11,7 +11,7 @@ import { isAgentError } from "../../domain/AgentError.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
-import { merge, type Settings } from "../../domain/Settings.ts"
+import { merge, type SettingsChange } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
@@ -71,7 +71,7 @@ export const schedule = (session: OpenSession, transition: ModeTransition): Effe
   give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 
 /** Changes settings of the agent in control. */
-export const configure = (session: OpenSession, settings: Settings): Effect.Effect<AgentState, unknown> =>
+export const configure = (session: OpenSession, settings: SettingsChange): Effect.Effect<AgentState, unknown> =>
   give(
     session,
     "configure",
