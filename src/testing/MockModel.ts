@@ -157,7 +157,7 @@ export class LeftOver extends Schema.TaggedError<LeftOver>("troupe/testing/MockM
   left: Schema.Array(Schema.String)
 }) {
   override get message(): string {
-    return `Left over: ${this.left.join("; ")}`
+    return `Never asked for: ${this.left.join("; ")}`
   }
 }
 

@@ -291,7 +291,7 @@ describe("A cassette", () => {
       const left = yield* Effect.flip(Cassette.assertDrained.pipe(Cassette.orFail, Effect.provide(player(path))))
       assert.strictEqual(
         left.message,
-        `Left over on the tape "${path}":
+        `Never asked for on the tape "${path}":
   a request of agent "weather": user: How warm is Paris?
   a request of agent "weather": tool: call_1 gave 22
   a call of tool "get_weather" of agent "weather": {"city":"Paris"}`

@@ -306,7 +306,7 @@ describe("A law that is broken", () => {
         fits,
         "it returned a \"Replace\" that doesn't fit"
       ])
-      const passes = "what stands in the place of something passes"
+      const passes = "a guardrail passes its own replacement"
       assert.deepStrictEqual((yield* lawOf((text) => Guardrail.replace(`${text}!`, "louder"))).slice(1), [
         passes,
         "it is \"e!!\", and \"e!\" is expected"

@@ -168,7 +168,7 @@ describe("MockModel.assertDrained", () => {
         "2 of 2 repetitions of agent \"c\"",
         "1 of 1 responses of a transcript of agent \"d\""
       ])
-      assert.match((defect as Error).message, /^Left over: 1 of 2 queued responses of agent "a"; /)
+      assert.match((defect as Error).message, /^Never asked for: 1 of 2 queued responses of agent "a"; /)
       yield* as("d")(say())
       assert.match(
         ((yield* defectOf(MockModel.assertDrained)) as Error).message,

@@ -2,7 +2,7 @@ import { Context, Effect, Schedule, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Handoff, StopWhen } from "troupe"
 
-/** The shop's own service, which a database stands behind. */
+/** The shop's own service, over a database. */
 export class Orders extends Context.Service<Orders, {
   readonly find: (id: number) => Effect.Effect<string>
   readonly refund: (id: number) => Effect.Effect<void>

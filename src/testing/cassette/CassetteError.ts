@@ -79,7 +79,7 @@ export class CassetteLeftOver
   })
 {
   override get message(): string {
-    return `Left over on the tape "${this.tape}":\n  ${this.left.join("\n  ")}`
+    return `Never asked for on the tape "${this.tape}":\n  ${this.left.join("\n  ")}`
   }
 }
 

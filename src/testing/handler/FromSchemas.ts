@@ -68,17 +68,18 @@ const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
  *
  * **When to use**
  *
- * Use to see that an agent and its tools hold together, before there is anything to say.
+ * Use to see that an agent and its tools hold together, before you write a script. A handler that rejects its parameters doesn't fail the
+ * run: look at the results of its calls.
  *
  * **Details**
  *
- * All tools that weren't called since the user last spoke are called in one turn. The answer is JSON that decodes to the
- * schema that was asked for, a call of the agent's final answer where it has an output, or else a text. Choices of tools are
- * kept. What is made up depends on the seed, the agent, the tool, and how often it was called, and on nothing else.
+ * All tools that weren't called since the user last spoke are called in one turn. Then the answer is JSON of the requested schema, a call of
+ * `final_answer` if the agent has an output, or else a text. A `toolChoice` is respected. The values depend only on the seed, the agent, the
+ * tool, and how often it was called.
  *
  * **Gotchas**
  *
- * A schema of which no values can be made up leaves the request without an answer, which says why.
+ * If no values of a schema can be made, the request fails and says why.
  *
  * **Example** (An object that fits its schema)
  *

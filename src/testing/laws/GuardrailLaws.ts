@@ -160,7 +160,7 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
     : again._tag === "Block" || again._tag === "Retry"
     ? `it is refused: ${again._tag === "Block" ? again.reason : again.feedback}`
     : undefined
-  return issue === undefined ? undefined : breach("what stands in the place of something passes", issue)
+  return issue === undefined ? undefined : breach("a guardrail passes its own replacement", issue)
 })
 
 /** Gives the guardrail a place at each stage where it can stand. */
