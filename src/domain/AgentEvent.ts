@@ -4,7 +4,7 @@
  * 1. `AgentState.reduce` takes events in; the state after a run is the fold of its events over the state before it.
  * 2. Every start has exactly one end, whatever happens: `starts` says which ends which.
  * 3. Events that only start or show something, such as `TextDelta`, change no state: `reduce` lists them.
- * 4. `sequence` grows by one from event to event of a run, the events of called agents included.
+ * 4. `sequence` grows by one from event to event of one operation, such as `run` or `resume`, the events of called agents included.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,8 @@ const run = Schema.String.pipe(
  * Fields that every event has.
  *
  * `run` is the id of its run. `path` names the agents from the outermost to the one it happened in, and `calls` are the calls that lead
- * there (one less than `path` has names). `step` counts that agent's answers, from 0, and `at` is the time in epoch milliseconds.
+ * there (one less than `path` has names). `step` counts that agent's answers, from 0 and anew after an input or a handoff, and `at` is
+ * the time in epoch milliseconds.
  */
 const envelope = {
   run,

@@ -137,7 +137,8 @@ export class ResultPending extends ErrorClass<ResultPending>("troupe/agent/Sessi
 }, ({ callId, tool }) => `Call "${callId}" of tool "${tool}" awaits its result: give it by \`giveResult\``) {}
 
 /**
- * An invoked tool returned neither a result nor a failure of its own: it took too long, or its result didn't fit its schema.
+ * An invoked tool returned neither a result nor a failure of its own: it took too long, its result didn't fit its schema, or a guardrail blocked
+ * the call or its result.
  * The call is settled, and the model reads the same text.
  *
  * @category errors
