@@ -147,7 +147,7 @@ const complete = (self: DialogueState, { speaker, state, text, turn }: TurnCompl
 }
 
 /**
- * Takes an event into a dialogue's state.
+ * Takes an event into a dialogue's state. The events of a new dialogue begin with the state that `Dialogue.begin` returns.
  *
  * @category combinators
  * @since 0.1.0

@@ -99,8 +99,8 @@ export const resume: Runs<[state: DialogueState]> = dual(2, (self: Any, state: D
  * agents' runs between, text as it arrives.
  *
  * The agents' models are asked to stream. The last event (`DialogueEnded`, `DialogueSuspended`, `DialogueFailed` or
- * `DialogueInterrupted`) holds the last state; the stream then ends as the dialogue did. `reduce` gives the state at any
- * time, also to a reader that is interrupted before that event. A reader that leaves interrupts the dialogue.
+ * `DialogueInterrupted`) holds the last state. Behind a `DialogueFailed` the stream fails with the `DialogueError`. `reduce`
+ * returns the state at any time, even if the reader is interrupted before that event. A reader that leaves interrupts the dialogue.
  *
  * **Example** (Words as they arrive)
  *

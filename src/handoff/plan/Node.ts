@@ -167,8 +167,8 @@ export const make = (
 /**
  * Makes a node of an effect, or of a function from the node's input to one.
  *
- * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last. A defect and
- * an interruption are neither retried nor fallen back from.
+ * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last: a node that needn't be among the
+ * plan's `nodes`, whose output counts as this node's. A defect or an interruption is not retried, and no fallback follows it.
  *
  * **Example** (A price, from the cache when the shop is down)
  *
