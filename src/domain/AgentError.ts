@@ -123,7 +123,7 @@ export class OutputInvalid extends ErrorClass<OutputInvalid>("troupe/domain/Agen
   "OutputInvalid",
   { agent: Schema.String, corrections: Schema.Int, issue: Schema.String },
   ({ agent, corrections, issue }) =>
-    `The answer of agent "${agent}" doesn't fit its output schema after ${corrections} corrections: ${issue}`
+    `The answer of agent "${agent}" doesn't fit its output schema after ${counted(corrections, "correction")}: ${issue}`
 ) {}
 
 /**

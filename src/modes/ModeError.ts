@@ -160,7 +160,8 @@ export class NameTaken extends ErrorClass<NameTaken>("troupe/modes/Mode")("NameT
 }, ({ issue, mode }) => `Mode "${mode}" can't be used here: ${issue}`) {}
 
 /**
- * The conversation can't be changed now: its session is closed, or can't be stored. `error` is the original error.
+ * The conversation can't be changed now: its session is closed or can't be stored, the mode isn't set up again yet, only resources are being
+ * released, or the operation comes from an observer, a store, or the Layer of a model. `error` is the original error.
  *
  * @category errors
  * @since 0.1.0

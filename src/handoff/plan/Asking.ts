@@ -18,8 +18,8 @@ const isState = (u: unknown): u is AgentState =>
   Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
 
 /**
- * Error for an agent that stopped without an answer, because calls of it await approval: its `state` continues by
- * `Agent.resume` once they are decided, and `Plan.complete` puts the answer into the results of the plan.
+ * Error for an agent that stopped without an answer, because its calls await approval or a result: its `state` continues by `Agent.resume`
+ * once they have it, and `Plan.complete` puts the answer into the results of the plan.
  *
  * @category errors
  * @since 0.1.0
@@ -30,7 +30,7 @@ export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("
 }, ({ reason }) => reason.message) {
   constructor(fields: { readonly state: AgentState; readonly reason: NoOutput }, options?: Schema.MakeOptions) {
     super(fields, options)
-    showShortly(this, "`state` has the calls that await approval (`AgentState.pendingApprovals`)")
+    showShortly(this, "`state` has the calls that wait (`AgentState.pendingApprovals`, `pendingResults`)")
   }
 }
 
