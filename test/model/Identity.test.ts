@@ -1,22 +1,31 @@
 /** Whoever wraps, replaces or watches a model is asked, and never passed by. */
 import { assert, describe, it, vi } from "@effect/vitest"
-import { Context, Effect, Layer, Stream } from "effect"
-import { LanguageModel, Telemetry } from "effect/ai"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
+import { LanguageModel, Telemetry, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
-import { MockModel } from "troupe/testing"
+import { MockModel, MockResponse } from "troupe/testing"
 import { recorded } from "../agent/spans.ts"
-import { providerOf } from "./paths.ts"
+import { type Content, providerOf } from "./paths.ts"
 
 type Service = LanguageModel.LanguageModel
 
 const agent = Agent.make("a")
 
 /** The services that have a native way. */
-const services: Readonly<Record<string, () => Effect.Effect<Service>>> = {
-  "AiSdkModel": () => AiSdkModel.make(providerOf([], "v4").model),
-  "MockModel": () => Effect.provide(LanguageModel.LanguageModel, MockModel.layer(MockModel.make(() => "Done.")))
+const services: Readonly<Record<string, (first?: ReadonlyArray<Content>) => Effect.Effect<Service>>> = {
+  "AiSdkModel": (first) => AiSdkModel.make(providerOf(first === undefined ? [] : [first], "v4").model),
+  "MockModel": (first) => {
+    let asked = 0
+    const model = MockModel.make(() =>
+      asked++ === 0 && first !== undefined ? MockResponse.toolCall("ask", {}) : "Done."
+    )
+    return Effect.provide(LanguageModel.LanguageModel, MockModel.layer(model))
+  }
 }
+
+const Tools = Toolkit.make(Tool.make("ask", { success: Schema.String, dependencies: [LanguageModel.LanguageModel] }))
+const asking = Agent.make("a", { toolkit: Tools })
 
 const ways = {
   whole: Effect.map(Agent.run(agent, "Hi"), AgentState.text),
@@ -134,6 +143,31 @@ for (const [name, make] of Object.entries(services)) {
         const text = yield* Effect.provide(ways.whole, limited)
         assert.deepStrictEqual([text, count], ["Done.", 1])
       }))
+
+    for (const [what, wrap] of Object.entries(wraps)) {
+      it.effect(`is asked by a tool's run through ${what}, made of the model that the tool was given`, () =>
+        Effect.gen(function*() {
+          const service = yield* make([{ type: "tool-call", toolCallId: "c1", toolName: "ask", input: "{}" }])
+          const counts: Array<{ readonly whole: number; readonly streamed: number }> = []
+          const handlers = Tools.toLayer({
+            ask: () =>
+              Effect.gen(function*() {
+                const given = yield* LanguageModel.LanguageModel
+                const { count, methods } = counting({ ...given })
+                const before = pick(given)
+                yield* Effect.provideService(Effect.all(ways), LanguageModel.LanguageModel, wrap(given, methods))
+                Object.assign(given, before)
+                counts.push(count)
+                return "asked"
+              }).pipe(Effect.orDie)
+          })
+          yield* Agent.run(asking, "Hi").pipe(
+            Effect.provideService(LanguageModel.LanguageModel, service),
+            Effect.provide(handlers)
+          )
+          assert.deepStrictEqual(counts, [{ whole: 1, streamed: 1 }])
+        }))
+    }
 
     it.effect("shows a transformer of spans what was answered, wherever that was provided", () =>
       Effect.gen(function*() {
