@@ -201,5 +201,7 @@ export const toPart = (
       return Result.succeed(carry({ type: "custom", kind: part.kind }, part.providerMetadata))
     case "reasoning-file":
       return Result.succeed(carriedFile(part))
+    default:
+      throw new TypeError(`there is no part of type "${String((part as { readonly type: unknown }).type)}"`)
   }
 }

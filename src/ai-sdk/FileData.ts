@@ -47,5 +47,5 @@ export const toData = (data: string | Uint8Array | URL): FileData => {
 export const fromData = (given: GivenData): { readonly base64: string } | { readonly url: string } => {
   if (typeof given === "string") return { base64: given }
   if (given instanceof Uint8Array) return { base64: Base64.encode(given) }
-  return given.type === "url" ? { url: given.originalUrl ?? given.url.href } : fromData(given.data)
+  return given.type === "url" ? { url: given.originalUrl ?? String(given.url) } : fromData(given.data)
 }
