@@ -102,11 +102,11 @@ const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
   )
 }
 
-const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded => {
+const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded | undefined => {
   const name = asked.nameOf(part.toolName)
   const isFailure = part.isError === true
-  return asked.isOffered(name)
-    ? {
+  if (asked.isOffered(name)) {
+    return {
       type: "tool-result",
       id: part.toolCallId,
       name,
@@ -116,6 +116,10 @@ const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded =
       ...(part.preliminary === true ? { preliminary: true } : undefined),
       ...toMetadata(part.providerMetadata)
     }
+  }
+  // Only the final result is sent back.
+  return part.preliminary === true
+    ? undefined
     : carry({
       type: "tool-result",
       toolCallId: part.toolCallId,
