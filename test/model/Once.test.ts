@@ -90,6 +90,55 @@ for (const specification of ["v3", "v4"] as const) {
         assertShared(options)
       }))
 
+    it.effect("gets one form too where the parameters of a call aren't JSON, and where an answer says nothing", () =>
+      Effect.gen(function*() {
+        const { model, options } = providerOf([
+          call(0),
+          [{ type: "tool-call", toolCallId: "c1", toolName: "add", input: "{broken" }],
+          call(2),
+          [{ type: "text", text: "", citations: [{ at: 1 }] }],
+          call(3)
+        ], specification)
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(agent, "Count")
+          yield* Agent.continueConversation(agent, state, "Count on")
+          yield* Agent.continueConversation(agent, state, "Another one")
+        }).pipe(Effect.provide([AiSdkModel.layer(model), handlers]))
+        assert.lengthOf(options, 7)
+        assertShared(options)
+        assert.isTrue(options.every(({ prompt }) => prompt.every(({ content }) => content.length > 0)))
+      }))
+
+    it.effect("gets a call whose parameters are a text as the tools that are offered with it take it", () =>
+      Effect.gen(function*() {
+        const Patch = Tool.providerDefined({
+          id: "house.patch",
+          customName: "patch",
+          providerName: "patch",
+          args: Schema.Struct({}),
+          parameters: Schema.String,
+          success: Schema.String,
+          requiresHandler: true
+        })({})
+        const Patching = Toolkit.make(Patch)
+        const patching = Agent.make("a", { toolkit: Patching })
+        const written = [{ type: "tool-call", toolCallId: "c0", toolName: "patch", input: "\"as text\"" }]
+        const { model, options } = providerOf([written], specification)
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(patching, "Go")
+          yield* Agent.continueConversation(agent, state, "And without it?")
+          yield* Agent.continueConversation(patching, state, "And with it?")
+        }).pipe(
+          Effect.provide([AiSdkModel.layer(model), handlers, Patching.toLayer({ patch: () => Effect.succeed("done") })])
+        )
+        const inputs = options.map(({ prompt }) =>
+          prompt.flatMap(({ content }) =>
+            typeof content === "string" ? [] : content.flatMap((part) => part.type === "tool-call" ? [part.input] : [])
+          )
+        )
+        assert.deepStrictEqual(inputs, [[], ["as text"], [{}], ["as text"]])
+      }))
+
     for (const [how, own, observing] of stored) {
       it.effect(`gets the same form in a session that is stored, ${how}`, () =>
         Effect.gen(function*() {
