@@ -17,7 +17,7 @@ import type {
 import type * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import type * as NativeModel from "../model/NativeModel.ts"
-import type { Form } from "../model/Projection.ts"
+import { type Form, originalOf } from "../model/Projection.ts"
 import { carried } from "./Carried.ts"
 import { hasAddress } from "./Download.ts"
 import { toData } from "./FileData.ts"
@@ -189,8 +189,9 @@ const sharing = (takesFiles: boolean): Shared => ({
 
 const shared = { withFiles: sharing(true), withoutFiles: sharing(false) }
 
-const convert = (message: Prompt.Message, takes: Takes, form: Shared): LanguageModelV4Message => {
+const convert = (copy: Prompt.Message, takes: Takes, form: Shared): LanguageModelV4Message => {
   const { known, varying } = form
+  const message = originalOf(copy)
   let converted = known.get(message)
   if (converted === undefined) {
     known.set(message, converted = form.convert(message))

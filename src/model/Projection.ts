@@ -93,6 +93,15 @@ export class Projection {
   }
 }
 
+/** The messages that copies were made of. */
+const originals = new WeakMap<Prompt.Message, Prompt.Message>()
+
+/** Returns the message that a copy was made of, or the message itself. Both have the same form. */
+export const originalOf = (message: Prompt.Message): Prompt.Message => originals.get(message) ?? message
+
 /** Returns an equal message with an identity of its own. */
-export const copyOf = (message: Prompt.Message): Prompt.Message =>
-  Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
+export const copyOf = (message: Prompt.Message): Prompt.Message => {
+  const copy = Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
+  originals.set(copy, originalOf(message))
+  return copy
+}

@@ -2,9 +2,9 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, AgentState, Conversation, Guardrail, Session } from "troupe"
+import { Agent, AgentState, ContextWindow, Conversation, Guardrail, Session } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { type Content, providerOf } from "./paths.ts"
 
@@ -57,6 +57,16 @@ const stored = [
   ["behind a guardrail, with an observer", judged, observed]
 ] as const
 
+/**
+ * What has a request made of messages instead of a whole conversation, and how many forms a message may have: a window first leaves out
+ * none, so that a message has its form in the whole conversation, and one beside it.
+ */
+const picking = [
+  ["in a window that leaves turns out", ContextWindow.make({ maxTurns: 5 }), false, 2],
+  ["by a service around it", undefined, true, 1],
+  ["by a service around it, in such a window", ContextWindow.make({ maxTurns: 5 }), true, 1]
+] as const
+
 for (const specification of ["v3", "v4"] as const) {
   const provider = (steps: number) => {
     const { model, options } = providerOf(Array.from({ length: steps }, (_, n) => call(n)), specification)
@@ -89,6 +99,31 @@ for (const specification of ["v3", "v4"] as const) {
         assert.lengthOf(options, 8)
         assertShared(options)
       }))
+
+    for (const [how, contextWindow, isWrapped, most] of picking) {
+      it.effect(`gets the same form in runs that go on from a state, ${how}`, () =>
+        Effect.gen(function*() {
+          const { model, options } = providerOf(Array.from({ length: 6 }, (_, n) => call(n)), specification)
+          const service = yield* AiSdkModel.make(model)
+          const own = Agent.make("a", { toolkit: Tools, contextWindow })
+          yield* Effect.gen(function*() {
+            const state = yield* Agent.run(own, "Count")
+            yield* Agent.continueConversation(own, state, "One")
+            yield* Agent.continueConversation(own, state, "Another one")
+            yield* Agent.continueConversation(own, state, "A third one")
+          }).pipe(
+            Effect.provideService(LanguageModel.LanguageModel, isWrapped ? { ...service } : service),
+            Effect.provide(handlers)
+          )
+          assert.lengthOf(options, 10)
+          const forms = new Map<string, Set<unknown>>()
+          for (const message of historiesOf(options).flat()) {
+            const text = JSON.stringify(message)
+            forms.set(text, (forms.get(text) ?? new Set()).add(message))
+          }
+          for (const [text, same] of forms) assert.isAtMost(same.size, most, text)
+        }))
+    }
 
     it.effect("gets one form too where the parameters of a call aren't JSON, and where an answer says nothing", () =>
       Effect.gen(function*() {
