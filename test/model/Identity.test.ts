@@ -4,8 +4,9 @@ import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel, Telemetry, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
-import { MockModel, MockResponse } from "troupe/testing"
+import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { recorded } from "../agent/spans.ts"
+import { content, newPath, withFiles } from "../testing/tape.ts"
 import { type Content, providerOf } from "./paths.ts"
 
 type Service = LanguageModel.LanguageModel
@@ -125,6 +126,23 @@ for (const [name, make] of Object.entries(services)) {
         }
         assert.deepStrictEqual(yield* asked(service), native)
       }))
+
+    it.effect("is asked through a spy behind the model of a cassette that records", () =>
+      Effect.gen(function*() {
+        const service = yield* make()
+        const path = yield* newPath
+        const recording = Cassette.layer(path, { mode: "record" }).pipe(
+          Layer.provide(Layer.succeed(LanguageModel.LanguageModel, service))
+        )
+        yield* Effect.gen(function*() {
+          const recorder = yield* LanguageModel.LanguageModel
+          yield* asked(recorder)
+          const spies = [vi.spyOn(service, "generateText"), vi.spyOn(service, "streamText")]
+          yield* asked(recorder)
+          for (const spy of spies) assert.strictEqual(spy.mock.calls.length, 1)
+        }).pipe(Effect.provide(recording))
+        assert.lengthOf((yield* content(path)).match(/Done\./g) ?? [], 4)
+      }).pipe(withFiles))
 
     it.effect("is asked through a layer around it", () =>
       Effect.gen(function*() {
