@@ -93,15 +93,32 @@ export class Projection {
   }
 }
 
-/** The messages that copies were made of. */
-const originals = new WeakMap<Prompt.Message, Prompt.Message>()
+/**
+ * A constructor that returns the given message, so that a subclass adds its private fields to it. JavaScript has no other way to add a
+ * private field to an existing object. TypeScript has no type for a function as a constructor.
+ */
+const Same = function(message: Prompt.Message): Prompt.Message {
+  return message
+} as unknown as new(message: Prompt.Message) => object
 
-/** Returns the message that a copy was made of, or the message itself. Both have the same form. */
-export const originalOf = (message: Prompt.Message): Prompt.Message => originals.get(message) ?? message
+/** A copy of a message, which knows its original in a private field: neither JSON nor equality sees it. A weak map would cost more. */
+class Copy extends Same {
+  #original: Prompt.Message | undefined
+
+  static of(message: Prompt.Message): Prompt.Message {
+    const copy = Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
+    const same = new Copy(copy)
+    same.#original = Copy.originalOf(message)
+    return copy
+  }
+
+  static originalOf(message: Prompt.Message): Prompt.Message {
+    return #original in message ? (message as unknown as Copy).#original! : message
+  }
+}
 
 /** Returns an equal message with an identity of its own. */
-export const copyOf = (message: Prompt.Message): Prompt.Message => {
-  const copy = Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
-  originals.set(copy, originalOf(message))
-  return copy
-}
+export const copyOf = (message: Prompt.Message): Prompt.Message => Copy.of(message)
+
+/** Returns the message that a copy was made of, or the message itself. Both have the same form. */
+export const originalOf = (message: Prompt.Message): Prompt.Message => Copy.originalOf(message)
