@@ -190,7 +190,8 @@ export const make = <
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
  * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is sent to the next; earlier
- * steps aren't repeated. The agent's `retry` asks a model of the plan again before the plan takes the next one.
+ * steps aren't repeated. The agent's `retry` asks a model of the plan again before the plan takes the next one. Handlers, judges and called
+ * agents without a model of their own ask this model too.
  *
  * @category combinators
  * @since 0.1.0

@@ -90,7 +90,9 @@ export const toCallOptions = (
   return {
     ...settings,
     prompt: toMessages(request, {
-      takesText: (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool)),
+      takesText: tools.some(Tool.isProviderDefined)
+        ? (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool))
+        : undefined,
       takesFiles
     }),
     ...(tools.length === 0

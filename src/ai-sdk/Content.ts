@@ -102,11 +102,11 @@ const toCall = (part: Of<"tool-call">, asked: Asked): Read => {
   )
 }
 
-const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded => {
+const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded | undefined => {
   const name = asked.nameOf(part.toolName)
   const isFailure = part.isError === true
-  return asked.isOffered(name)
-    ? {
+  if (asked.isOffered(name)) {
+    return {
       type: "tool-result",
       id: part.toolCallId,
       name,
@@ -116,6 +116,10 @@ const toResult = (part: Of<"tool-result">, asked: Asked): Response.PartEncoded =
       ...(part.preliminary === true ? { preliminary: true } : undefined),
       ...toMetadata(part.providerMetadata)
     }
+  }
+  // Only the final result is sent back.
+  return part.preliminary === true
+    ? undefined
     : carry({
       type: "tool-result",
       toolCallId: part.toolCallId,
@@ -201,5 +205,7 @@ export const toPart = (
       return Result.succeed(carry({ type: "custom", kind: part.kind }, part.providerMetadata))
     case "reasoning-file":
       return Result.succeed(carriedFile(part))
+    default:
+      throw new TypeError(`there is no part of type "${String((part as { readonly type: unknown }).type)}"`)
   }
 }

@@ -33,9 +33,10 @@ export interface Download {
   readonly timeout?: Duration.Input
 }
 
-/** A downloaded file: its data in base64, and the media type that the server says. */
+/** A downloaded file: its data in base64, the number of its bytes, and the media type that the server says. */
 interface File {
   readonly data: string
+  readonly size: number
   readonly mediaType: string | undefined
 }
 
@@ -44,6 +45,12 @@ const files = new WeakMap<URL, File>()
 
 /** Returns an address without the parts that may hold a key. */
 const plain = ({ origin, pathname }: URL): string => origin + pathname
+
+/** Returns what an error says, without the parts of addresses that may hold a key. */
+const said = (error: unknown): string =>
+  error instanceof Error
+    ? error.message.replace(/[a-z][a-z\d+.-]*:\/\/\S+/gi, (word) => URL.canParse(word) ? plain(new URL(word)) : word)
+    : "the request failed"
 
 const refused = (url: URL, why: string): AiError.InvalidUserInputError =>
   new AiError.InvalidUserInputError({ description: `The file at ${plain(url)} can't be sent: ${why}` })
@@ -56,18 +63,23 @@ const network = (url: URL, why: string): AiError.NetworkError =>
     description: `The file at ${plain(url)} couldn't be downloaded: ${why}`
   })
 
-/** Hosts of this machine and of private networks, as `URL` writes them. */
+/**
+ * Hosts of this machine and of networks that aren't public, as `URL` writes them: names, IPv4, and of IPv6 all but global unicast
+ * addresses (2000::/3) that don't stand for an IPv4 address (2002::/16).
+ */
 const privateHost = new RegExp(
   [
     String.raw`^(.+\.)?(localhost|local|internal)\.?$`,
     String
-      .raw`^(0|10|127)\.|^169\.254\.|^192\.168\.|^172\.(1[6-9]|2\d|3[01])\.|^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.`,
-    String.raw`^\[(::1?|::ffff:.*|f[cd].*|fe[89ab].*)\]$`
+      .raw`^(?=[\d.]+$)((0|10|127|22[4-9]|2[34]\d|25[0-5])\.|169\.254\.|172\.(1[6-9]|2\d|3[01])\.|192\.(168|0\.0)\.)`,
+    String.raw`^(?=[\d.]+$)(100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|198\.1[89]\.)`,
+    String.raw`^\[(?![23][\da-f]{3}:)|^\[2002:`
   ].join("|")
 )
 
-const issueOf = ({ hostname, protocol }: URL): string | undefined => {
+const issueOf = ({ hostname, password, protocol, username }: URL): string | undefined => {
   if (protocol !== "http:" && protocol !== "https:") return `only http: and https: are followed, not ${protocol}`
+  if (username !== "" || password !== "") return "its address has a user's name or a password"
   return privateHost.test(hostname) ? "it is in a private network" : undefined
 }
 
@@ -99,11 +111,14 @@ const follow = async (
   throw new Failed(refused(from, `it leads to more than ${most} other addresses`))
 }
 
-const read = async (
-  url: URL,
-  { fetch = globalThis.fetch, maxBytes = 20 * 1024 * 1024 }: Download,
-  signal: AbortSignal
-): Promise<File> => {
+const tooLarge = (url: URL, most: number): AiError.InvalidUserInputError =>
+  refused(url, `it is larger than ${most} bytes`)
+
+const mostBytes = ({ maxBytes = 20 * 1024 * 1024 }: Download): number => maxBytes
+
+const read = async (url: URL, options: Download, signal: AbortSignal): Promise<File> => {
+  const { fetch = globalThis.fetch } = options
+  const maxBytes = mostBytes(options)
   const response = await follow(url, fetch, signal)
   const { body, headers, ok, status } = response
   if (!ok) {
@@ -113,10 +128,9 @@ const read = async (
   }
   const chunks: Array<Uint8Array> = []
   let size = Number(headers.get("content-length") ?? 0)
-  const tooLarge = () => new Failed(refused(url, `it is larger than ${maxBytes} bytes`))
   if (size > maxBytes) {
     await body?.cancel()
-    throw tooLarge()
+    throw new Failed(tooLarge(url, maxBytes))
   }
   size = 0
   const reader = body?.getReader()
@@ -124,7 +138,7 @@ const read = async (
     size += next.value.byteLength
     if (size > maxBytes) {
       await reader?.cancel()
-      throw tooLarge()
+      throw new Failed(tooLarge(url, maxBytes))
     }
     chunks.push(next.value)
   }
@@ -134,30 +148,39 @@ const read = async (
     bytes.set(chunk, at)
     at += chunk.byteLength
   }
-  return { data: Base64.encode(bytes), mediaType: headers.get("content-type")?.split(";")[0]?.trim() }
+  return { data: Base64.encode(bytes), size, mediaType: headers.get("content-type")?.split(";")[0]?.trim() }
 }
 
 /** Downloads a file, unless it has been downloaded. */
 const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiErrorReason> => {
   const known = files.get(url)
-  if (known !== undefined) return Effect.succeed(known)
+  if (known !== undefined) {
+    const most = mostBytes(options)
+    return known.size > most ? Effect.fail(tooLarge(url, most)) : Effect.succeed(known)
+  }
   const { timeout = "1 minute" } = options
   return Effect.tryPromise({
     try: (signal) => read(url, options, signal),
     catch: (error) =>
       error instanceof Failed
         ? error.reason
-        : network(url, error instanceof Error ? error.message : "the request failed")
+        : network(url, said(error))
   }).pipe(
     Effect.timeoutOrElse({
       duration: timeout,
       orElse: () =>
         Effect.fail(network(url, `it took longer than ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
     }),
-    Effect.tap((file) => Effect.sync(() => files.set(url, file)))
+    Effect.map((file) => {
+      // Of requests that download a file at once the first counts, so that all send the same bytes.
+      const first = files.get(url) ?? file
+      files.set(url, first)
+      return first
+    })
   )
 }
 
+/** Which addresses a provider fetches itself, by media types. */
 type Supported = Awaited<AnyModel["supportedUrls"]>
 
 const isIn = (mediaType: string, range: string): boolean =>
@@ -169,6 +192,15 @@ const isFetched = (supported: Supported, url: URL, mediaType: string): boolean =
   Object.entries(supported).some(([range, patterns]) =>
     isIn(mediaType.toLowerCase(), range.toLowerCase()) && patterns.some((pattern) => url.href.search(pattern) >= 0)
   )
+
+/** Returns the media type of a file: the server's if it is of the kind that is wanted, else the wanted one. */
+const typeOf = (wanted: string, { mediaType = "" }: File): string => {
+  const range = wanted.includes("/") ? wanted : `${wanted}/*`
+  const isExact = /^[^*/]+\/[^*]+$/.test(wanted)
+  return !isExact && /^[^*/]+\/[^*/]+$/.test(mediaType) && isIn(mediaType.toLowerCase(), range.toLowerCase())
+    ? mediaType
+    : wanted
+}
 
 type Downloading<A> = Effect.Effect<A, AiError.AiErrorReason>
 
@@ -190,10 +222,10 @@ const contentOf = (part: Part): ReadonlyArray<Part> | undefined => {
 
 const withFile = (part: Part, supported: Supported, options: Download): Downloading<Part> => {
   if (isUnfetched(part, supported) && part.data.type === "url") {
-    return Effect.map(download(part.data.url, options), ({ data, mediaType }) => ({
+    return Effect.map(download(part.data.url, options), (file) => ({
       ...part,
-      mediaType: /^[^*/]+\/[^*]+$/.test(part.mediaType) ? part.mediaType : mediaType ?? part.mediaType,
-      data: { type: "data", data }
+      mediaType: typeOf(part.mediaType, file),
+      data: { type: "data", data: file.data }
     }))
   }
   const content = contentOf(part)
@@ -216,29 +248,25 @@ export type Downloaded = WeakMap<LanguageModelV4Message, LanguageModelV4Message>
 
 /** Replaces addresses that the provider doesn't fetch by their files, once for each message. */
 export const withFiles = (
-  { supportedUrls }: Pick<AnyModel, "supportedUrls">,
+  supported: Supported,
   prompt: LanguageModelV4Prompt,
   made: Downloaded,
   options: Download
 ): Effect.Effect<LanguageModelV4Prompt, AiError.AiErrorReason> =>
-  Effect.flatMap(
-    Effect.orDie(Effect.tryPromise(() => Promise.resolve(supportedUrls))),
-    (supported) =>
-      Effect.forEach(prompt, (message): Downloading<LanguageModelV4Message> => {
-        const known = made.get(message)
-        if (known !== undefined) return Effect.succeed(known)
-        if (!hasAddress(message)) return Effect.succeed(message)
-        // Each role has its own type of parts. All of them are objects with a `type`.
-        const parts: ReadonlyArray<Part> = message.content as never
-        return Effect.map(
-          Effect.forEach(parts, (part) => withFile(part, supported ?? {}, options)),
-          (content) => {
-            if (content.every((part, index) => part === parts[index])) return message
-            // The parts are of the kinds that the message had.
-            const complete = freeze({ ...message, content } as never as LanguageModelV4Message)
-            made.set(message, complete)
-            return complete
-          }
-        )
-      })
-  )
+  Effect.forEach(prompt, (message): Downloading<LanguageModelV4Message> => {
+    const known = made.get(message)
+    if (known !== undefined) return Effect.succeed(known)
+    if (!hasAddress(message)) return Effect.succeed(message)
+    // Each role has its own type of parts. All of them are objects with a `type`.
+    const parts: ReadonlyArray<Part> = message.content as never
+    return Effect.map(
+      Effect.forEach(parts, (part) => withFile(part, supported, options)),
+      (content) => {
+        if (content.every((part, index) => part === parts[index])) return message
+        // The parts are of the kinds that the message had.
+        const complete = freeze({ ...message, content } as never as LanguageModelV4Message)
+        made.set(message, complete)
+        return complete
+      }
+    )
+  })

@@ -178,6 +178,12 @@ export const cutOff = (): AiError.NetworkError =>
     description: "The stream ended before the answer did"
   })
 
+/** The reason of an answer that breaks the interface of providers, so that reading it threw an error. */
+export const malformed = (error: unknown): AiError.InvalidResponseError =>
+  new AiError.InvalidResponseError({
+    description: `The answer doesn't have the form that the interface of providers prescribes: ${read(error).message}`
+  })
+
 /** Checks whether nothing says why a stream broke: neither the provider nor the network. */
 export const isUnexplained = (error: unknown): boolean => statusOf(read(error)) === undefined && !isNetwork(error)
 

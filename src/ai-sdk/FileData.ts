@@ -13,21 +13,25 @@ type FileData = SharedV4FileDataData | SharedV4FileDataUrl
 
 const isAddress = /^https?:\/\//i
 
-const unescaped = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
+/** Decodes the escapes of a data URL, which may stand for any bytes. */
+const unescaped = (text: string): Uint8Array => {
+  const bytes = new TextEncoder().encode(text)
+  let size = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const digits = bytes[at] === 0x25 ? String.fromCharCode(...bytes.subarray(at + 1, at + 3)) : ""
+    const isEscape = /^[\da-f]{2}$/i.test(digits)
+    bytes[size++] = isEscape ? parseInt(digits, 16) : bytes[at]!
+    if (isEscape) at += 2
   }
+  return bytes.subarray(0, size)
 }
 
 const fromDataUrl = (url: string): SharedV4FileDataData => {
   const comma = url.indexOf(",")
   const data = url.slice(comma + 1)
-  return {
-    type: "data",
-    data: /;base64$/i.test(url.slice(0, comma)) ? data : Base64.encode(unescaped(data))
-  }
+  const isBase64 = /;\s*base64\s*$/i.test(url.slice(0, comma))
+  if (!isBase64) return { type: "data", data: Base64.encode(unescaped(data)) }
+  return { type: "data", data: data.includes("%") ? new TextDecoder().decode(unescaped(data)) : data }
 }
 
 /**
@@ -47,5 +51,5 @@ export const toData = (data: string | Uint8Array | URL): FileData => {
 export const fromData = (given: GivenData): { readonly base64: string } | { readonly url: string } => {
   if (typeof given === "string") return { base64: given }
   if (given instanceof Uint8Array) return { base64: Base64.encode(given) }
-  return given.type === "url" ? { url: given.originalUrl ?? given.url.href } : fromData(given.data)
+  return given.type === "url" ? { url: given.originalUrl ?? String(given.url) } : fromData(given.data)
 }

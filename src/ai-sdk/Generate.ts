@@ -15,6 +15,7 @@ import * as Result from "effect/Result"
 import type { AnyModel } from "./AnyModel.ts"
 import type { Asking } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart, withApprovals } from "./Content.ts"
+import { malformed } from "./Failure.ts"
 import { type Come, finishPart, isFiltered, issueOf } from "./Finish.ts"
 import { attempt, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -82,11 +83,15 @@ const answerOf = (
     letGo: () => controller.abort()
   })
   return Effect.flatMap(answer, (generated) => {
-    const parts = toParts(generated, request, askedOf(request, transformer))
-    const answered = Result.isSuccess(parts)
-      ? Effect.succeed(parts.success)
-      : Effect.fail(failure("generateText", parts.failure))
-    if (generated.warnings.length === 0 && !isFiltered(generated)) return answered
-    return Effect.andThen(Effect.andThen(warn(generated.warnings, model), warnOf(generated, model)), answered)
+    try {
+      const parts = toParts(generated, request, askedOf(request, transformer))
+      const answered = Result.isSuccess(parts)
+        ? Effect.succeed(parts.success)
+        : Effect.fail(failure("generateText", parts.failure))
+      if (generated.warnings.length === 0 && !isFiltered(generated)) return answered
+      return Effect.andThen(Effect.andThen(warn(generated.warnings, model), warnOf(generated, model)), answered)
+    } catch (error) {
+      return Effect.fail(failure("generateText", malformed(error)))
+    }
   })
 }

@@ -17,7 +17,7 @@ import type {
 import type * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import type * as NativeModel from "../model/NativeModel.ts"
-import type { Form } from "../model/Projection.ts"
+import { type Form, originalOf } from "../model/Projection.ts"
 import { carried } from "./Carried.ts"
 import { hasAddress } from "./Download.ts"
 import { toData } from "./FileData.ts"
@@ -29,12 +29,12 @@ type Content<Role extends LanguageModelV4Message["role"]> = Extract<
   { readonly role: Role }
 >["content"]
 
-/** Returns the names of tools that take a text instead of an object. Providers define such tools. */
+/** Checks whether a tool takes a text instead of an object. Providers define such tools. */
 type TakesText = (toolName: string) => boolean
 
-/** What a provider accepts: whether results may contain files, and which tools take a text. */
+/** What a provider accepts: whether results may contain files, and which tools take a text, if one may. */
 export interface Takes {
-  readonly takesText: TakesText
+  readonly takesText: TakesText | undefined
   readonly takesFiles: boolean
 }
 
@@ -56,12 +56,12 @@ const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
 const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
   part.text !== "" || toProviderOptions(part.options) !== undefined
 
-const callPart = (part: Prompt.ToolCallPart, takesText: TakesText): LanguageModelV4ToolCallPart => ({
+const callPart = (part: Prompt.ToolCallPart, takesText: TakesText | undefined): LanguageModelV4ToolCallPart => ({
   type: "tool-call",
   toolCallId: part.id,
   toolName: part.name,
   // Providers accept only an object as parameters, so parameters that couldn't be read become an empty one.
-  input: Predicate.isObject(part.params) || takesText(part.name) ? part.params : {},
+  input: Predicate.isObject(part.params) || takesText?.(part.name) === true ? part.params : {},
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...toProviderOptions(part.options)
 })
@@ -161,36 +161,43 @@ const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Messag
   }
 }
 
-/** Checks whether a message has the same form whichever tools are offered with it. */
-const isSettled = (message: Prompt.Message): boolean =>
-  message.role !== "assistant" ||
-  message.content.every((part) => part.type !== "tool-call" || Predicate.isObject(part.params))
+/** Checks whether the form of a message depends on which tools are offered with it: a call's parameters may be a text. */
+const varies = (message: Prompt.Message): boolean =>
+  message.role === "assistant" &&
+  message.content.some((part) => part.type === "tool-call" && !Predicate.isObject(part.params))
 
-/** The form that all requests to providers of a kind share. Later requests hold the same message values, so each is converted once. */
+const isEmpty = ({ content }: LanguageModelV4Message): boolean => content.length === 0
+
+/**
+ * The form that all requests to providers of a kind share, unless a tool takes a text. Later requests hold the same message values, so each
+ * is converted once.
+ */
 interface Shared extends Form<LanguageModelV4Message> {
   readonly known: WeakMap<Prompt.Message, LanguageModelV4Message>
+  /** The known messages whose form varies. */
+  readonly varying: WeakSet<Prompt.Message>
 }
-
-const noText: TakesText = () => false
 
 const sharing = (takesFiles: boolean): Shared => ({
   known: new WeakMap(),
-  convert: (message) => {
-    if (!isSettled(message)) return undefined
-    const converted = freeze(toMessage(message, { takesFiles, takesText: noText }))
-    return converted.content.length === 0 ? undefined : converted
-  },
-  marks: hasAddress
+  varying: new WeakSet(),
+  convert: (message) => freeze(toMessage(message, { takesFiles, takesText: undefined })),
+  marks: hasAddress,
+  isEmpty,
+  varies
 })
 
 const shared = { withFiles: sharing(true), withoutFiles: sharing(false) }
 
-const convert = (message: Prompt.Message, takes: Takes, { known }: Shared): LanguageModelV4Message => {
-  const before = known.get(message)
-  if (before !== undefined) return before
-  const converted = toMessage(message, takes)
-  if (isSettled(message)) known.set(message, freeze(converted))
-  return converted
+const convert = (copy: Prompt.Message, takes: Takes, form: Shared): LanguageModelV4Message => {
+  const { known, varying } = form
+  const message = originalOf(copy)
+  let converted = known.get(message)
+  if (converted === undefined) {
+    known.set(message, converted = form.convert(message))
+    if (varies(message)) varying.add(message)
+  }
+  return takes.takesText !== undefined && varying.has(message) ? toMessage(message, takes) : converted
 }
 
 /** Prompts that contain files by address. */
@@ -210,13 +217,16 @@ export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel
 /** Returns the messages of a prompt. Empty messages are left out. */
 export const toMessages = (sent: Sent, takes: Takes): LanguageModelV4Prompt => {
   const form = takes.takesFiles ? shared.withFiles : shared.withoutFiles
-  const { system } = sent
-  const projection = sent.projection?.in(form)
-  if (projection !== undefined) {
-    const { isMarked, messages } = projection
-    return marked(system === undefined ? messages.slice() : [toMessage(system, takes)].concat(messages), isMarked)
+  const { projection, system } = sent
+  if (projection === undefined) {
+    const all = sent.prompt.content.map((message) => convert(message, takes, form)).filter((made) => !isEmpty(made))
+    return marked(all, all.some(hasAddress))
   }
-  const all = sent.prompt.content.map((message) => convert(message, takes, form))
-    .filter(({ content }) => content.length > 0)
-  return marked(all, all.some(hasAddress))
+  const { hasEmpty, isMarked, messages, varying } = projection.in(form)
+  const all = system === undefined ? messages.slice() : [toMessage(system, takes)].concat(messages)
+  if (takes.takesText !== undefined) {
+    const before = all.length - messages.length
+    for (const at of varying) all[before + at] = toMessage(projection.messages[at]!, takes)
+  }
+  return marked(hasEmpty ? all.filter((made) => !isEmpty(made)) : all, isMarked)
 }

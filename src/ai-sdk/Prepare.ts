@@ -107,9 +107,15 @@ export const prepareAll = (
   if (Result.isFailure(prepared) || download === undefined || !hasAddresses(prepared.success.options.prompt)) {
     return Effect.fromResult(prepared)
   }
-  const { model, options } = prepared.success
-  return Effect.mapBoth(Download.withFiles(model, options.prompt, downloaded, download), {
-    onFailure: (reason) => failure(method, reason),
-    onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
-  })
+  const { model, options, patience } = prepared.success
+  // A provider may have to be asked which addresses it fetches.
+  const supported = attempt(method, patience, () => Promise.resolve(model.supportedUrls), { isWhole: true })
+  return Effect.flatMap(
+    supported,
+    (supported) =>
+      Effect.mapBoth(Download.withFiles(supported ?? {}, options.prompt, downloaded, download), {
+        onFailure: (reason) => failure(method, reason),
+        onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
+      })
+  )
 }

@@ -7,4 +7,4 @@ type Headers = Readonly<Record<string, string>>
 
 /** Gives headers without cookies. */
 export const shown = (headers: Headers): Headers =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "set-cookie"))
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "set-cookie"))

@@ -20,7 +20,7 @@ import * as ChatSpan from "../model/ChatSpan.ts"
 import type { AnyModel } from "./AnyModel.ts"
 import type { Asking } from "./CallOptions.ts"
 import { askedOf } from "./Content.ts"
-import { isCutOff, isUnexplained } from "./Failure.ts"
+import { isCutOff, isUnexplained, malformed } from "./Failure.ts"
 import { isFiltered } from "./Finish.ts"
 import { attempt, failed, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -47,6 +47,14 @@ const brokenBy = (arriving: Streamed.Arriving, error: unknown): Effect.Effect<ne
 /** Takes parts of a stream that arrive together. No more parts are read until its effect has run. */
 type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<void, AiError.AiError> | undefined
 
+/** Logs what a part warns of, if it does. */
+const warningOf = (part: Streamed.Part, model: AnyModel): Effect.Effect<void> | undefined =>
+  part.type === "stream-start" && part.warnings.length > 0
+    ? warn(part.warnings, model)
+    : part.type === "finish" && isFiltered(part)
+    ? warnOf(part, model)
+    : undefined
+
 /** Takes a part of a stream. Returns an effect of whether other parts may follow, or `undefined` if they may at once. */
 const pass = (
   arriving: Streamed.Arriving,
@@ -55,19 +63,19 @@ const pass = (
   take: Take
 ): Effect.Effect<boolean, AiError.AiError> | undefined => {
   if (part === undefined) return arriving.hasFinished ? Effect.succeed(false) : broken(Streamed.ended(arriving))
-  if (Streamed.isNews(part)) Timeouts.heard(patience)
-  if (part.type === "error") {
-    return brokenBy(arriving, part.error)
+  let read: ReturnType<typeof Streamed.take>
+  let warning: Effect.Effect<void> | undefined
+  try {
+    if (Streamed.isNews(part)) Timeouts.heard(patience)
+    if (part.type === "error") return brokenBy(arriving, part.error)
+    read = Streamed.take(arriving, part)
+    warning = warningOf(part, model)
+  } catch (error) {
+    return broken(malformed(error))
   }
-  const read = Streamed.take(arriving, part)
   if (Result.isFailure(read)) return broken(read.failure)
   const parts = read.success
   const taken = parts.length === 0 ? undefined : take(parts)
-  const warning = part.type === "stream-start" && part.warnings.length > 0
-    ? warn(part.warnings, model)
-    : part.type === "finish" && isFiltered(part)
-    ? warnOf(part, model)
-    : undefined
   if (taken === undefined && warning === undefined) return undefined
   return Effect.as(Effect.andThen(warning ?? Effect.void, taken ?? Effect.void), true)
 }
@@ -91,14 +99,17 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
       reader?.cancel().catch(() => {})
     })
   )
-  const { response, stream } = yield* attempt(
+  const started = yield* attempt(
     "streamText",
     patience,
     () => start(model, options, controller.signal)
   )
-  const taken: ReadableStreamDefaultReader<Streamed.Part> = stream.getReader()
+  const taken = yield* Effect.try({
+    try: (): ReadableStreamDefaultReader<Streamed.Part> => started.stream.getReader(),
+    catch: (error) => failure("streamText", malformed(error))
+  })
   reader = taken
-  const arriving = Streamed.begin(askedOf(request, given.transformer), response?.headers)
+  const arriving = Streamed.begin(askedOf(request, given.transformer), started.response?.headers)
   const read = () => taken.read()
   return (take: Take): Effect.Effect<boolean, AiError.AiError> =>
     Effect.catchIf(

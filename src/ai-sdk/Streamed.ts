@@ -17,6 +17,8 @@ import { parse } from "./Thrown.ts"
 /** A part of a stream, in either specification. */
 export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
 
+type Of<Type extends Content["type"]> = Extract<Content, { readonly type: Type }>
+
 /** What is known of the answer so far, besides its parts. */
 export interface Arriving {
   readonly asked: Asked
@@ -29,8 +31,8 @@ export interface Arriving {
   /** The call whose parameters arrived last, and the parameters so far. */
   writing: string | undefined
   written: string
-  /** A call of a provider's own tool: the next part may ask for its approval. */
-  held: Extract<Content, { readonly type: "tool-call" }> | undefined
+  /** Calls of a provider's own tools, and what it says of them: the next part may ask for the approval of one. */
+  held: Array<Of<"tool-call" | "tool-result" | "tool-approval-request">>
   /** Calls that aren't shown, because the provider runs them with its own tools. */
   readonly hidden: Set<string>
 }
@@ -46,7 +48,7 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   carried: 0,
   writing: undefined,
   written: "",
-  held: undefined,
+  held: [],
   hidden: new Set()
 })
 
@@ -107,14 +109,42 @@ const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>
 
 type Taken = Exclude<Part, { readonly type: "error" }>
 
+/** Checks whether a part is about a call that the provider runs by a tool that wasn't offered. */
+const isTheirs = (
+  { asked, held }: Arriving,
+  part: Taken
+): part is Of<"tool-call" | "tool-result" | "tool-approval-request"> => {
+  switch (part.type) {
+    case "tool-call":
+      return part.providerExecuted === true && !asked.isOffered(asked.nameOf(part.toolName))
+    case "tool-result":
+      return held.length > 0 && !asked.isOffered(asked.nameOf(part.toolName))
+    case "tool-approval-request":
+      return held.length > 0
+    default:
+      return false
+  }
+}
+
 /** Takes a part, and returns the parts that it becomes. Parts that report an error are handled elsewhere. */
 export const take = (self: Arriving, part: Taken): Read => {
+  if (isTheirs(self, part)) {
+    if (part.type === "tool-call") self.calls++
+    self.held.push(part.type === "tool-call" ? asWritten(self, part) : part)
+    return none
+  }
   const { held } = self
-  if (held === undefined) return takeOne(self, part)
-  if (!isNews(part)) return takeOne(self, part)
-  self.held = undefined
-  const before = spoken(self, held, part.type === "tool-approval-request" ? [part] : [])
-  return Result.flatMap(before, (before) => Result.map(takeOne(self, part), (parts) => [...before, ...parts]))
+  if (held.length === 0 || !isNews(part)) return takeOne(self, part)
+  const own = takeOne(self, part)
+  // The parameters of the next call of such a tool.
+  if (own === none && part.type.startsWith("tool-input-")) return none
+  self.held = []
+  const asked = withApprovals(self.asked, held)
+  let before: Read = none
+  for (const each of held) {
+    before = Result.flatMap(before, (parts) => Result.map(spoken(self, each, asked), (more) => [...parts, ...more]))
+  }
+  return Result.flatMap(before, (before) => Result.map(own, (parts) => [...before, ...parts]))
 }
 
 const takeOne = (self: Arriving, part: Taken): Read => {
@@ -171,14 +201,8 @@ const takeOne = (self: Arriving, part: Taken): Read => {
     case "custom":
       // The begin of a message shows that the stream is alive, and has no content.
       return part.kind.endsWith(".message_start") ? none : spoken(self, part)
-    case "tool-call": {
-      const call = isMadeUp(self, part) ? { ...part, input: self.written } : part
-      if (part.providerExecuted !== true || self.asked.isOffered(self.asked.nameOf(part.toolName))) {
-        return spoken(self, call)
-      }
-      self.held = call
-      return none
-    }
+    case "tool-call":
+      return spoken(self, asWritten(self, part))
     default:
       return spoken(self, part)
   }
@@ -188,8 +212,12 @@ const takeOne = (self: Arriving, part: Taken): Read => {
 const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
   part.input === "{}" && part.toolCallId === writing && parse(written) === undefined
 
-const spoken = (self: Arriving, part: Content, next: ReadonlyArray<Content> = []): Read =>
-  Result.map(toPart(part, withApprovals(self.asked, next)), (made) => made === undefined ? [] : streamed(self, made))
+/** Returns a call with the parameters that the model wrote. */
+const asWritten = (self: Arriving, part: Of<"tool-call">): Of<"tool-call"> =>
+  isMadeUp(self, part) ? { ...part, input: self.written } : part
+
+const spoken = (self: Arriving, part: Content, asked = self.asked): Read =>
+  Result.map(toPart(part, asked), (made) => made === undefined ? [] : streamed(self, made))
 
 /** Returns the part with the response's id, its model and its time. */
 export const responsePart = (

@@ -6,19 +6,29 @@
 import type * as Prompt from "effect/ai/Prompt"
 
 /**
- * The form in which a kind of model takes messages. `convert` returns `undefined` for a message whose form depends on more than itself.
- * `marks` says which messages a model has to know about.
+ * The form in which a kind of model takes messages.
+ *
+ * - `marks` says which messages a model has to know about.
+ * - `isEmpty` says which messages aren't sent.
+ * - `varies` says which messages have another form in some requests. `convert` gives the form that they have in all others.
  */
 export interface Form<A> {
-  readonly convert: (message: Prompt.Message) => A | undefined
+  readonly convert: (message: Prompt.Message) => A
   readonly marks: (made: A) => boolean
+  readonly isEmpty: (made: A) => boolean
+  readonly varies: (message: Prompt.Message) => boolean
 }
 
-/** Converted messages. */
+/** Converted messages: the form of each message, empty ones too, and the places of messages whose form varies. */
 interface Made<A> {
   readonly messages: Array<A>
+  readonly varying: Array<number>
   isMarked: boolean
+  hasEmpty: boolean
 }
+
+/** Messages in a form. */
+export type InForm<A> = Readonly<Made<A>>
 
 /** The messages of a conversation. */
 export class Projection {
@@ -50,8 +60,12 @@ export class Projection {
   /** Gives the first messages as a history of its own, with what was made of them. */
   fork(count: number): Projection {
     const forked = new Projection(this.#messages.slice(0, count))
-    for (const [form, { isMarked, messages }] of this.#made) {
-      forked.#made.set(form, { messages: messages.slice(0, count), isMarked })
+    for (const [form, made] of this.#made) {
+      forked.#made.set(form, {
+        ...made,
+        messages: made.messages.slice(0, count),
+        varying: made.varying.filter((at) => at < count)
+      })
     }
     return forked
   }
@@ -62,21 +76,49 @@ export class Projection {
     this.#shared = 0
   }
 
-  /** Returns the messages in a form, and whether one of them is marked. Returns `undefined` if one of them can't be converted. */
-  in<A>(form: Form<A>): { readonly messages: ReadonlyArray<A>; readonly isMarked: boolean } | undefined {
+  /** Returns the messages in a form. */
+  in<A>(form: Form<A>): InForm<A> {
     // What is stored under a form was made by it.
     let all = this.#made.get(form) as Made<A> | undefined
-    if (all === undefined) this.#made.set(form, all = { messages: [], isMarked: false })
+    if (all === undefined) this.#made.set(form, all = { messages: [], varying: [], isMarked: false, hasEmpty: false })
     for (let at = all.messages.length; at < this.#messages.length; at++) {
-      const made = form.convert(this.#messages[at]!)
-      if (made === undefined) return undefined
+      const message = this.#messages[at]!
+      const made = form.convert(message)
       all.messages.push(made)
       all.isMarked ||= form.marks(made)
+      all.hasEmpty ||= form.isEmpty(made)
+      if (form.varies(message)) all.varying.push(at)
     }
     return all
   }
 }
 
+/**
+ * A constructor that returns the given message, so that a subclass adds its private fields to it. JavaScript has no other way to add a
+ * private field to an existing object. TypeScript has no type for a function as a constructor.
+ */
+const Same = function(message: Prompt.Message): Prompt.Message {
+  return message
+} as unknown as new(message: Prompt.Message) => object
+
+/** A copy of a message, which knows its original in a private field: neither JSON nor equality sees it. A weak map would cost more. */
+class Copy extends Same {
+  #original: Prompt.Message | undefined
+
+  static of(message: Prompt.Message): Prompt.Message {
+    const copy = Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
+    const same = new Copy(copy)
+    same.#original = Copy.originalOf(message)
+    return copy
+  }
+
+  static originalOf(message: Prompt.Message): Prompt.Message {
+    return #original in message ? (message as unknown as Copy).#original! : message
+  }
+}
+
 /** Returns an equal message with an identity of its own. */
-export const copyOf = (message: Prompt.Message): Prompt.Message =>
-  Object.assign(Object.create(Object.getPrototypeOf(message) as object) as Prompt.Message, message)
+export const copyOf = (message: Prompt.Message): Prompt.Message => Copy.of(message)
+
+/** Returns the message that a copy was made of, or the message itself. Both have the same form. */
+export const originalOf = (message: Prompt.Message): Prompt.Message => Copy.originalOf(message)

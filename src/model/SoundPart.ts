@@ -33,11 +33,17 @@ const isJson = (value: unknown, left: number): boolean => {
     case "object":
       if (value === null) return true
       if (left === 0) return false
-      if (Array.isArray(value)) return value.every((each) => isJson(each, left - 1))
+      if (Array.isArray(value)) return isJsonList(value, left - 1)
       return isRecord(value) && Object.keys(value).every((key) => isJson(value[key], left - 1))
     default:
       return false
   }
+}
+
+/** Checks each element by its index, because `every` skips missing ones. */
+const isJsonList = (values: ReadonlyArray<unknown>, left: number): boolean => {
+  for (let at = 0; at < values.length; at++) if (!isJson(values[at], left)) return false
+  return true
 }
 
 const isMetadata = (value: unknown): boolean => value === undefined || (isRecord(value) && isJson(value, levels))

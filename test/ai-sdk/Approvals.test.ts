@@ -135,4 +135,56 @@ describe("An approval that a provider asks for", () => {
         assert.deepStrictEqual([state.status._tag, AgentState.text(state)], ["Complete", "Found."])
       }
     }))
+
+  it.effect("is asked for, whichever calls and results stand between, at once and streamed", () =>
+    Effect.gen(function*() {
+      const call = (id: string): Content => ({
+        type: "tool-call",
+        toolCallId: id,
+        toolName: "mcp.search",
+        input: "{\"q\":1}",
+        providerExecuted: true
+      })
+      const request = (id: string): Content => ({
+        type: "tool-approval-request",
+        approvalId: `ap-${id}`,
+        toolCallId: id
+      })
+      const result = (id: string): Content => ({
+        type: "tool-result",
+        toolCallId: id,
+        toolName: "mcp.search",
+        result: { found: 1 }
+      })
+      const answers: ReadonlyArray<readonly [said: ReadonlyArray<Content>, waiting: ReadonlyArray<string>]> = [
+        [[call("a"), call("b"), request("a"), request("b")], ["a", "b"]],
+        [[call("a"), request("a"), call("b"), request("b")], ["a", "b"]],
+        [[call("a"), call("b"), result("a"), request("b")], ["b"]],
+        [[call("a"), request("a"), result("a")], []],
+        [[call("a"), { ...result("a"), preliminary: true }, result("a")], []]
+      ]
+      for (const [said, waiting] of answers) {
+        const seen = []
+        for (const isStreamed of [false, true]) {
+          const { provide } = modelOf("v4", false, said)
+          const state = yield* run(isStreamed).pipe(provide)
+          assert.deepStrictEqual(AgentState.pendingApprovals(state).map(({ callId }) => callId), waiting)
+          seen.push(state.conversation.turns.at(-1))
+        }
+        assert.deepStrictEqual(seen[1], seen[0])
+      }
+    }))
+
+  it.effect("leaves out of what is sent back all results of a provider's tool but the last", () =>
+    Effect.gen(function*() {
+      const [call, result] = found as readonly [Content, Content, Content]
+      for (const isStreamed of [false, true]) {
+        const { options, provide } = modelOf("v4", false, [call, { ...result, preliminary: true, result: {} }, result])
+        yield* Effect.flatMap(run(isStreamed), (state) => Agent.continueConversation(agent, state, "And now?")).pipe(
+          provide
+        )
+        const [, said] = options[1]!.prompt
+        assert.deepStrictEqual(said?.content.length, 2)
+      }
+    }))
 })

@@ -154,7 +154,66 @@ const answers = (text: string, end: ReturnType<typeof ending>) => {
   ])
 }
 
+/** Asks a model that answers with just this, at once or by a stream of these parts, and gives what that fails with. */
+const failureOf = (
+  doGenerate: () => unknown,
+  doStream: () => unknown = doGenerate
+): Effect.Effect<ReadonlyArray<unknown>> => {
+  const model = { ...saying([]).model, doGenerate, doStream } as never
+  const tell = Effect.match({
+    onFailure: ({ method, reason }: AiError.AiError) => [method, reason._tag, /prescribes: ./.test(reason.message)],
+    onSuccess: () => []
+  })
+  return Effect.provide(
+    Effect.all([
+      tell(LanguageModel.generateText(ask)),
+      tell(Stream.runDrain(LanguageModel.streamText(ask)))
+    ]),
+    AiSdkModel.layer(model)
+  )
+}
+
+const malformed = ["generateText", "streamText"].map((method) => [method, "InvalidResponseError", true])
+
 describe("An answer", () => {
+  it.effect("that breaks the interface of providers is an InvalidResponseError, at once and streamed", () =>
+    Effect.gen(function*() {
+      for (const answer of [undefined, null, "text", {}, { content: 1, stream: 1 }]) {
+        assert.deepStrictEqual(yield* failureOf(() => Promise.resolve(answer)), malformed, String(answer))
+      }
+      const end = { warnings: [], usage, finishReason: { unified: "stop", raw: "stop" } }
+      const odd: ReadonlyArray<object | null> = [
+        null,
+        {},
+        { type: "hologram" },
+        { type: "tool-call" },
+        { type: "tool-call", toolCallId: "c", toolName: "t", input: { a: 1 } },
+        { type: "file", mediaType: "image/png" },
+        { type: "file", mediaType: "image/png", data: null }
+      ]
+      for (const part of odd) {
+        const tags = yield* failureOf(
+          () => Promise.resolve({ ...end, content: [part] }),
+          () => Promise.resolve({ stream: new ReadableStream({ start: (to) => to.enqueue(part) }) })
+        )
+        assert.deepStrictEqual(tags, malformed, JSON.stringify(part))
+      }
+      const said = { type: "text", text: "Hm." }
+      for (const missing of ["warnings", "usage", "finishReason"]) {
+        const whole: Record<string, unknown> = { content: [said], ...end, [missing]: undefined }
+        const { warnings, ...finish } = whole
+        const stream = [{ type: "stream-start", warnings }, { type: "finish", ...finish }]
+        const tags = yield* failureOf(
+          () => Promise.resolve(whole),
+          () =>
+            Promise.resolve({
+              stream: new ReadableStream({ start: (to) => stream.forEach((part) => to.enqueue(part)) })
+            })
+        )
+        assert.deepStrictEqual(tags, malformed, missing)
+      }
+    }))
+
   it.effect("that a content filter left nothing of is a ContentPolicyError, and one that it cut is warned of", () =>
     Effect.gen(function*() {
       const logged: Array<unknown> = []

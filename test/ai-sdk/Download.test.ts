@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import { LanguageModel, type Prompt } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent } from "troupe"
+import { Agent, AgentState } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { providerOf } from "../model/paths.ts"
 
@@ -117,6 +117,81 @@ describe("A file by address", () => {
       assert.deepStrictEqual<unknown>(filesOf(options), [[["image/webp", downloaded]]])
     }))
 
+  it.effect("has the kind of type that was wanted, whatever the server says", () =>
+    Effect.gen(function*() {
+      const cases = [
+        ["image/*", "image/webp", "image/webp"],
+        ["IMAGE/*", "Image/WebP; x=1", "Image/WebP"],
+        ["image", "image/webp", "image/webp"],
+        ["*/*", "text/html", "text/html"],
+        ["image/*", "application/octet-stream", "image/*"],
+        ["image/*", "text/html", "image/*"],
+        ["image/*", "image", "image/*"],
+        ["image/*", "", "image/*"],
+        ["image/png", "text/html", "image/png"]
+      ] as const
+      for (const [wanted, type, expected] of cases) {
+        const { model, options } = fetching({})
+        yield* Agent.run(agent, ask("https://house/a", wanted)).pipe(
+          Effect.provide(AiSdkModel.layer(model, { download: { fetch: server(() => bytes(type)).fetch } }))
+        )
+        assert.deepStrictEqual<unknown>(filesOf(options), [[[expected, downloaded]]], `${wanted}, ${type}`)
+      }
+    }))
+
+  it.effect("is the same in all requests, also where several download it at once, and within the limit of each layer", () =>
+    Effect.gen(function*() {
+      let count = 0
+      const { asked, fetch } = server(() => new Response(`file ${count++}`))
+      const { model, options } = fetching({})
+      const input = ask("https://house/a")
+      const state = AgentState.ask(AgentState.make("a"), input, 0)
+      const layer = AiSdkModel.layer(model, { download: { fetch } })
+      yield* Effect.all([Agent.resume(agent, state), Agent.resume(agent, state), Agent.resume(agent, state)], {
+        concurrency: "unbounded"
+      }).pipe(Effect.provide(layer))
+      yield* Effect.provide(Agent.resume(agent, state), layer)
+      const [first, ...rest] = filesOf(options)
+      assert.lengthOf(rest, 3)
+      for (const files of rest) assert.deepStrictEqual(files, first)
+      const before = asked.length
+      const tight = AiSdkModel.layer(model, { download: { fetch, maxBytes: 5 } })
+      const error = yield* Effect.flip(Effect.provide(Agent.resume(agent, state), tight))
+      assert.include(error.message, "larger than 5 bytes")
+      assert.lengthOf(asked, before)
+    }))
+
+  it.effect("fails the request if the provider can't say which addresses it fetches, and doesn't wait for that for ever", () =>
+    Effect.gen(function*() {
+      const { fetch } = server(() => bytes())
+      const throws = Object.defineProperty({ ...fetching({}).model }, "supportedUrls", {
+        get: () => {
+          throw new Error("down")
+        }
+      })
+      const cases = [
+        [fetching(Promise.reject(new TypeError("fetch failed"))).model, "NetworkError"],
+        [throws, "UnknownError"],
+        [fetching(new Promise(() => {})).model, "NetworkError"]
+      ] as const
+      for (const [model, tag] of cases) {
+        const fiber = yield* Effect.forkChild(
+          LanguageModel.generateText({
+            prompt: [{
+              role: "user",
+              content: [{ type: "file", mediaType: "image/png", data: new URL("https://house/a") }]
+            }]
+          }).pipe(
+            Effect.flip,
+            Effect.provide(AiSdkModel.layer(model, { download: { fetch }, timeouts: { total: "1 second" } }))
+          ),
+          { startImmediately: true }
+        )
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, tag)
+      }
+    }))
+
   it.effect("is downloaded out of a result of a tool too", () =>
     Effect.gen(function*() {
       const { asked, fetch } = server(() => bytes())
@@ -184,6 +259,26 @@ describe("A file by address", () => {
           true,
           /fetch failed/
         ],
+        [
+          {
+            fetch: server(() =>
+              Promise.reject(new TypeError("Failed to parse URL from https://a:secret@house/b?secret"))
+            )
+              .fetch
+          },
+          "NetworkError",
+          true,
+          /Failed to parse URL from https:\/\/house\/b /
+        ],
+        [
+          {
+            fetch: server(() => new Response(null, { status: 301, headers: { location: "https://a:secret@house/" } }))
+              .fetch
+          },
+          "InvalidUserInputError",
+          false,
+          /password/
+        ],
         [{ fetch: server(endless).fetch, maxBytes: 100 }, "InvalidUserInputError", false, /larger than 100 bytes/],
         [
           {
@@ -245,13 +340,23 @@ describe("A file by address", () => {
           "http://192.168.1.1/a",
           "http://169.254.169.254/latest",
           "http://100.64.0.1/a",
+          "http://192.0.0.1/a",
+          "http://198.18.0.1/a",
+          "http://224.0.0.1/a",
+          "http://255.255.255.255/a",
           "http://[::1]/a",
           "http://[::]/a",
+          "http://[::127.0.0.1]/a",
+          "http://[64:ff9b::127.0.0.1]/a",
+          "http://[2002:7f00:1::]/a",
+          "http://[fec0::1]/a",
+          "http://[ff02::1]/a",
           "http://[::ffff:127.0.0.1]/a",
           "http://[fd00::1]/a",
           "http://[fe80::1]/a",
           "file:///etc/passwd",
-          "ftp://house/a"
+          "ftp://house/a",
+          "https://ada:secret@house/a"
         ]
       ) {
         const error = yield* failing(href, { fetch })
@@ -264,13 +369,15 @@ describe("A file by address", () => {
           "http://172.32.0.1/a",
           "http://100.128.0.1/a",
           "http://11.0.0.1/a",
+          "http://10.example/a",
+          "http://127.0.0.example/a",
           "http://[2001:db8::1]/a",
           "http://fd.example/a"
         ]
       ) {
         yield* Agent.run(agent, ask(href)).pipe(Effect.provide(AiSdkModel.layer(model, { download: { fetch } })))
       }
-      assert.lengthOf(asked, 5)
+      assert.lengthOf(asked, 7)
     }))
 
   it.effect("stops being downloaded when the run is interrupted", () =>

@@ -156,6 +156,28 @@ describe("A request to a model of the AI SDK", () => {
       ])
     }))
 
+  it.effect("has the bytes of a data URL, which may be escaped, as base64 or not", () =>
+    Effect.gen(function*() {
+      const files: ReadonlyArray<readonly [url: string | URL, base64: string]> = [
+        ["data:image/gif,GIF89a%01%00%FF%d8%", "R0lGODlhAQD/2CU="],
+        [new URL("data:image/gif,%FF%25"), "/yU="],
+        ["data:,caf\u00e9%C3%A9", "Y2Fmw6nDqQ=="],
+        ["data:image/gif;base64,AQID%2F%2B8%3D", "AQID/+8="],
+        ["DATA:image/gif;BASE64 ,AQID", "AQID"]
+      ]
+      const { asked, model } = saying([[{ type: "text", text: "Hi" }]])
+      yield* LanguageModel.generateText({
+        prompt: [{
+          role: "user",
+          content: files.map(([data]) => ({ type: "file" as const, mediaType: "image/gif", data }))
+        }]
+      }).pipe(Effect.provide(AiSdkModel.layer(model)))
+      assert.deepStrictEqual<unknown>(
+        asked[0]!.prompt[0]!.content,
+        files.map(([, data]) => ({ type: "file", mediaType: "image/gif", data: { type: "data", data } }))
+      )
+    }))
+
   it.effect("has a note for each file in a result where the provider takes texts alone, whoever was asked before", () =>
     Effect.gen(function*() {
       const outputs = Effect.fnUntraced(function*(provider: string, options?: AiSdkModel.Options) {

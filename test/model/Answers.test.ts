@@ -35,6 +35,7 @@ const oddities: ReadonlyArray<() => unknown> = [
   () => ({ house: { deep: Array.from({ length: 20 }).reduce((inner) => [inner], 1 as unknown) } }),
   () => ({ house: { when: new Date(0), not: undefined } }),
   () => ({ house: "text" }),
+  () => ({ house: Object.assign([1], { 2: 3 }) }),
   () => JSON.parse("{\"__proto__\":{\"admin\":true}}"),
   () => Object.create({ inherited: true }),
   () => Symbol.for("symbol"),
@@ -199,6 +200,25 @@ describe("What comes of an answer", () => {
       }).pipe(Effect.provide(handlers)),
     often
   )
+
+  it.effect("is the same for every oddity in every place", () =>
+    Effect.gen(function*() {
+      const parts = new Set([...wholeParts, ...streamParts])
+      for (const part of parts) {
+        for (const name of Object.keys({ ...part, ...(part.type === "text" ? { metadata: {} } : undefined) })) {
+          if (name === "type") continue
+          for (const odd of oddities) {
+            const said = { ...part, [name]: odd() }
+            const isWhole = wholeParts.includes(part)
+            const raw = MockResponse.raw({ [isWhole ? "parts" : "stream"]: [said, ends] } as never)
+            const run = Effect.exit(isWhole ? Agent.run(agent, "Hi") : Stream.runDrain(Agent.stream(agent, "Hi")))
+            const make = () => ({ asked: [], layer: MockModel.layer(MockModel.queue(raw, "Done.", "Done.")) })
+            const { foreign, native } = yield* byBoth(Effect.map(run, (exit) => shown(endOf(exit))), make)
+            assert.strictEqual(native[1], foreign[1], `${part.type}, ${name}`)
+          }
+        }
+      }
+    }).pipe(Effect.provide(handlers)))
 
   it.effect.prop(
     "is the same for whatever a package of the AI SDK gives, and however it ends",

@@ -1,22 +1,32 @@
 /** Whoever wraps, replaces or watches a model is asked, and never passed by. */
 import { assert, describe, it, vi } from "@effect/vitest"
-import { Context, Effect, Layer, Stream } from "effect"
-import { LanguageModel, Telemetry } from "effect/ai"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
+import { LanguageModel, Telemetry, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
-import { MockModel } from "troupe/testing"
+import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { recorded } from "../agent/spans.ts"
-import { providerOf } from "./paths.ts"
+import { content, newPath, withFiles } from "../testing/tape.ts"
+import { type Content, providerOf } from "./paths.ts"
 
 type Service = LanguageModel.LanguageModel
 
 const agent = Agent.make("a")
 
 /** The services that have a native way. */
-const services: Readonly<Record<string, () => Effect.Effect<Service>>> = {
-  "AiSdkModel": () => AiSdkModel.make(providerOf([], "v4").model),
-  "MockModel": () => Effect.provide(LanguageModel.LanguageModel, MockModel.layer(MockModel.make(() => "Done.")))
+const services: Readonly<Record<string, (first?: ReadonlyArray<Content>) => Effect.Effect<Service>>> = {
+  "AiSdkModel": (first) => AiSdkModel.make(providerOf(first === undefined ? [] : [first], "v4").model),
+  "MockModel": (first) => {
+    let asked = 0
+    const model = MockModel.make(() =>
+      asked++ === 0 && first !== undefined ? MockResponse.toolCall("ask", {}) : "Done."
+    )
+    return Effect.provide(LanguageModel.LanguageModel, MockModel.layer(model))
+  }
 }
+
+const Tools = Toolkit.make(Tool.make("ask", { success: Schema.String, dependencies: [LanguageModel.LanguageModel] }))
+const asking = Agent.make("a", { toolkit: Tools })
 
 const ways = {
   whole: Effect.map(Agent.run(agent, "Hi"), AgentState.text),
@@ -117,6 +127,23 @@ for (const [name, make] of Object.entries(services)) {
         assert.deepStrictEqual(yield* asked(service), native)
       }))
 
+    it.effect("is asked through a spy behind the model of a cassette that records", () =>
+      Effect.gen(function*() {
+        const service = yield* make()
+        const path = yield* newPath
+        const recording = Cassette.layer(path, { mode: "record" }).pipe(
+          Layer.provide(Layer.succeed(LanguageModel.LanguageModel, service))
+        )
+        yield* Effect.gen(function*() {
+          const recorder = yield* LanguageModel.LanguageModel
+          yield* asked(recorder)
+          const spies = [vi.spyOn(service, "generateText"), vi.spyOn(service, "streamText")]
+          yield* asked(recorder)
+          for (const spy of spies) assert.strictEqual(spy.mock.calls.length, 1)
+        }).pipe(Effect.provide(recording))
+        assert.lengthOf((yield* content(path)).match(/Done\./g) ?? [], 4)
+      }).pipe(withFiles))
+
     it.effect("is asked through a layer around it", () =>
       Effect.gen(function*() {
         const service = yield* make()
@@ -134,6 +161,31 @@ for (const [name, make] of Object.entries(services)) {
         const text = yield* Effect.provide(ways.whole, limited)
         assert.deepStrictEqual([text, count], ["Done.", 1])
       }))
+
+    for (const [what, wrap] of Object.entries(wraps)) {
+      it.effect(`is asked by a tool's run through ${what}, made of the model that the tool was given`, () =>
+        Effect.gen(function*() {
+          const service = yield* make([{ type: "tool-call", toolCallId: "c1", toolName: "ask", input: "{}" }])
+          const counts: Array<{ readonly whole: number; readonly streamed: number }> = []
+          const handlers = Tools.toLayer({
+            ask: () =>
+              Effect.gen(function*() {
+                const given = yield* LanguageModel.LanguageModel
+                const { count, methods } = counting({ ...given })
+                const before = pick(given)
+                yield* Effect.provideService(Effect.all(ways), LanguageModel.LanguageModel, wrap(given, methods))
+                Object.assign(given, before)
+                counts.push(count)
+                return "asked"
+              }).pipe(Effect.orDie)
+          })
+          yield* Agent.run(asking, "Hi").pipe(
+            Effect.provideService(LanguageModel.LanguageModel, service),
+            Effect.provide(handlers)
+          )
+          assert.deepStrictEqual(counts, [{ whole: 1, streamed: 1 }])
+        }))
+    }
 
     it.effect("shows a transformer of spans what was answered, wherever that was provided", () =>
       Effect.gen(function*() {

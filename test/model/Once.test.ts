@@ -2,9 +2,9 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, AgentState, Conversation, Guardrail, Session } from "troupe"
+import { Agent, AgentState, ContextWindow, Conversation, Guardrail, Session } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { type Content, providerOf } from "./paths.ts"
 
@@ -57,6 +57,16 @@ const stored = [
   ["behind a guardrail, with an observer", judged, observed]
 ] as const
 
+/**
+ * What has a request made of messages instead of a whole conversation, and how many forms a message may have: a window first leaves out
+ * none, so that a message has its form in the whole conversation, and one beside it.
+ */
+const picking = [
+  ["in a window that leaves turns out", ContextWindow.make({ maxTurns: 5 }), false, 2],
+  ["by a service around it", undefined, true, 1],
+  ["by a service around it, in such a window", ContextWindow.make({ maxTurns: 5 }), true, 1]
+] as const
+
 for (const specification of ["v3", "v4"] as const) {
   const provider = (steps: number) => {
     const { model, options } = providerOf(Array.from({ length: steps }, (_, n) => call(n)), specification)
@@ -88,6 +98,80 @@ for (const specification of ["v3", "v4"] as const) {
         }).pipe(Effect.provide(layer), Effect.scoped)
         assert.lengthOf(options, 8)
         assertShared(options)
+      }))
+
+    for (const [how, contextWindow, isWrapped, most] of picking) {
+      it.effect(`gets the same form in runs that go on from a state, ${how}`, () =>
+        Effect.gen(function*() {
+          const { model, options } = providerOf(Array.from({ length: 6 }, (_, n) => call(n)), specification)
+          const service = yield* AiSdkModel.make(model)
+          const own = Agent.make("a", { toolkit: Tools, contextWindow })
+          yield* Effect.gen(function*() {
+            const state = yield* Agent.run(own, "Count")
+            yield* Agent.continueConversation(own, state, "One")
+            yield* Agent.continueConversation(own, state, "Another one")
+            yield* Agent.continueConversation(own, state, "A third one")
+          }).pipe(
+            Effect.provideService(LanguageModel.LanguageModel, isWrapped ? { ...service } : service),
+            Effect.provide(handlers)
+          )
+          assert.lengthOf(options, 10)
+          const forms = new Map<string, Set<unknown>>()
+          for (const message of historiesOf(options).flat()) {
+            const text = JSON.stringify(message)
+            forms.set(text, (forms.get(text) ?? new Set()).add(message))
+          }
+          for (const [text, same] of forms) assert.isAtMost(same.size, most, text)
+        }))
+    }
+
+    it.effect("gets one form too where the parameters of a call aren't JSON, and where an answer says nothing", () =>
+      Effect.gen(function*() {
+        const { model, options } = providerOf([
+          call(0),
+          [{ type: "tool-call", toolCallId: "c1", toolName: "add", input: "{broken" }],
+          call(2),
+          [{ type: "text", text: "", citations: [{ at: 1 }] }],
+          call(3)
+        ], specification)
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(agent, "Count")
+          yield* Agent.continueConversation(agent, state, "Count on")
+          yield* Agent.continueConversation(agent, state, "Another one")
+        }).pipe(Effect.provide([AiSdkModel.layer(model), handlers]))
+        assert.lengthOf(options, 7)
+        assertShared(options)
+        assert.isTrue(options.every(({ prompt }) => prompt.every(({ content }) => content.length > 0)))
+      }))
+
+    it.effect("gets a call whose parameters are a text as the tools that are offered with it take it", () =>
+      Effect.gen(function*() {
+        const Patch = Tool.providerDefined({
+          id: "house.patch",
+          customName: "patch",
+          providerName: "patch",
+          args: Schema.Struct({}),
+          parameters: Schema.String,
+          success: Schema.String,
+          requiresHandler: true
+        })({})
+        const Patching = Toolkit.make(Patch)
+        const patching = Agent.make("a", { toolkit: Patching })
+        const written = [{ type: "tool-call", toolCallId: "c0", toolName: "patch", input: "\"as text\"" }]
+        const { model, options } = providerOf([written], specification)
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(patching, "Go")
+          yield* Agent.continueConversation(agent, state, "And without it?")
+          yield* Agent.continueConversation(patching, state, "And with it?")
+        }).pipe(
+          Effect.provide([AiSdkModel.layer(model), handlers, Patching.toLayer({ patch: () => Effect.succeed("done") })])
+        )
+        const inputs = options.map(({ prompt }) =>
+          prompt.flatMap(({ content }) =>
+            typeof content === "string" ? [] : content.flatMap((part) => part.type === "tool-call" ? [part.input] : [])
+          )
+        )
+        assert.deepStrictEqual(inputs, [[], ["as text"], [{}], ["as text"]])
       }))
 
     for (const [how, own, observing] of stored) {

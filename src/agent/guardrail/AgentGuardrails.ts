@@ -15,7 +15,7 @@ import { type Any, type AnyAt, internalsOf, type Services, type Values } from ".
 export interface Guardrails<Output = unknown> {
   /** On what users say, before the agent's first request in a run. This includes words to an earlier agent that handed over. */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
-  /** On the agent's answers. Guardrails on text also judge text beside calls. */
+  /** On the agent's answers. Guardrails on text also judge text beside calls; what they refuse there is left out, and the run goes on. */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
   /** On the parameters of calls. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined

@@ -31,7 +31,8 @@ const measured = new WeakMap<Model, Model>()
 /** Notes that a model counts the requests of another one. */
 export const pair = (model: Model, measuring: Model): Model => {
   measured.set(model, measuring)
-  behind.set(measuring, model)
+  const { generateText, streamText } = measuring
+  behind.set(measuring, { model, generateText, streamText })
   return measuring
 }
 

@@ -31,12 +31,24 @@ const namesIn = (context: Context.Context<never>): NativeModel.Names => ({
 
 const named = new WeakMap<LanguageModel.LanguageModel, NativeModel.Names>()
 
-/** The models behind those that count requests. */
-export const behind = new WeakMap<LanguageModel.LanguageModel, LanguageModel.LanguageModel>()
+/** A model behind one that counts requests, and the methods that the counting one was made with. */
+interface Behind extends Pick<LanguageModel.LanguageModel, "generateText" | "streamText"> {
+  readonly model: LanguageModel.LanguageModel
+}
 
-/** Returns the model behind one that counts requests, or the model itself. */
-export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.LanguageModel =>
-  behind.get(model) ?? model
+/** The models behind those that count requests. */
+export const behind = new WeakMap<LanguageModel.LanguageModel, Behind>()
+
+/**
+ * Returns the model behind one that counts requests, or the model itself. If somebody has replaced a method of the counting one, it returns
+ * that: the replacement must be asked.
+ */
+export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.LanguageModel => {
+  const found = behind.get(model)
+  return found === undefined || found.generateText !== model.generateText || found.streamText !== model.streamText
+    ? model
+    : found.model
+}
 
 /** Returns the names of the model that is asked in a context, by itself or by one that measures it. */
 const namesOf = (

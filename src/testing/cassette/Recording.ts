@@ -128,11 +128,21 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     ))
   }))
 
-/** The same on the native way of the other model. */
-const nativeOf = (inner: NativeModel.NativeModel, recorder: Recorder): NativeModel.NativeModel => ({
-  ...inner,
+/** The native way of the other model at a request: somebody may have replaced its methods since. */
+const innerOf = (model: LanguageModel.LanguageModel, fiber: Fiber.Fiber<unknown, unknown>) =>
+  NativeModel.of(model, fiber.context as Context.Context<never>)
+
+/** The same on the native way of the other model, as long as it has one. */
+const nativeOf = (
+  model: LanguageModel.LanguageModel,
+  { names }: NativeModel.NativeModel,
+  recorder: Recorder
+): NativeModel.NativeModel => ({
+  names,
   generateText: (request) =>
     Effect.withFiber((fiber) => {
+      const inner = innerOf(model, fiber)
+      if (inner === undefined) return whole(model, recorder)(request)
       const write = begin(recorder, fiber, request)
       return inner.generateText(request).pipe(
         Effect.flatMap((parts) =>
@@ -151,6 +161,10 @@ const nativeOf = (inner: NativeModel.NativeModel, recorder: Recorder): NativeMod
     }),
   streamText: (request, take) =>
     Effect.withFiber((fiber) => {
+      const inner = innerOf(model, fiber)
+      if (inner === undefined) {
+        return Stream.runForEachArray(streamed(model, recorder)(request), (parts) => take(parts) ?? Effect.void)
+      }
       const write = begin(recorder, fiber, request)
       const arriving = Answer.begin()
       let ending: Ending | undefined
@@ -193,6 +207,6 @@ export const make = (
     const native = NativeModel.of(model, context)
     return native === undefined
       ? LanguageModel.make(provider)
-      : NativeModel.make({ ...provider, native: nativeOf(native, recorder) })
+      : NativeModel.make({ ...provider, native: nativeOf(model, native, recorder) })
   })
 }

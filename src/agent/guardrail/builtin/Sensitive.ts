@@ -65,7 +65,7 @@ export const pii = (
  * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed or
  * encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
- * A `password` stands in an address (`postgres://ada:…@db`), or behind its name in one of eight languages (`password: …`,
+ * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`,
  * `DB_PASSWORD=…`, "my password is …"): in quotes, with a digit or a sign in it, or where its line says nothing else. Names to be
  * filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" are none.
  *
@@ -74,7 +74,7 @@ export const pii = (
  * at least 4.2 bits of entropy per character (Shannon), where at least every fourth is followed by one of another kind. So words,
  * paths, names made of words, UUIDs and hashes aren't tokens, and of random keys in Base64 97 in 100 with 32 characters are, and 99
  * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
- * hexadecimal digits can't be told from a hash: it is found behind its name alone.
+ * hexadecimal digits can't be told from a hash: it is found only after its name.
  *
  * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.
