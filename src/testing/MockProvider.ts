@@ -65,10 +65,9 @@ const isOf = <Name extends keyof Bodies>(
  * **Details**
  *
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
- * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
- * - `strict` makes each request without a scripted response, and each refused one, an error that fails the scope of the layer with the
- *   reasons. A refused `thread` doesn't count, since its client continues without it. Without `strict` such a request is answered with its
- *   last user text.
+ * - `handler` answers if no step of an instruction chain does. Without a handler, or if it has no answer, the answer is the last user text.
+ * - `strict` refuses that answer: a request that no script answers gets an error. Such a request, and each refused one, fails the scope of the
+ *   layer with the reasons. A refused `thread` doesn't count, since its client continues without it.
  * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
  *   take it, as servers do that speak like the provider and know more.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries

@@ -191,7 +191,7 @@ export const toolAnswers = (
 })
 
 /**
- * Lets a call wait for approval.
+ * Lets a call wait for approval. It doesn't check whether the call's tool needs one: a run of the agent does.
  *
  * @category steps
  * @since 0.1.0
