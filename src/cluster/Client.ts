@@ -93,7 +93,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
 
   /**
    * Emits the events after a cursor, by default all, and then each new one once it is stored. Pieces of streamed text are emitted at once and
-   * never stored: a reader that reconnects, or whose runner dies, misses them.
+   * never stored: those since the last event are lost if the runner dies, and a new stream begins with them otherwise.
    */
   readonly events: (
     options?: { readonly after?: number | undefined }
@@ -223,6 +223,7 @@ export const make = <In, State, Event>(
     events: ({ after = 0 } = {}) =>
       Stream.suspend(() => {
         let seen = after
+        let last: Told<Event>["piece"]
         let isOver = false
         const told = Stream.suspend(() => requests.Events({ after: seen })).pipe(
           Stream.onEnd(Effect.sync(() => void (isOver = true))),
@@ -233,9 +234,13 @@ export const make = <In, State, Event>(
         return Stream.unfold(told, () => Effect.sync(() => isOver ? undefined : [told, told] as const)).pipe(
           Stream.flatten(),
           Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
-          // A stream that was attached to another runner tells the events anew.
+          // A request that is sent again brings the pieces so far anew, and one to another runner the events too.
           Stream.filter(({ cursor, piece }) => {
-            if (piece !== undefined) return true
+            if (piece !== undefined) {
+              const isNew = last === undefined || piece.epoch !== last.epoch || piece.number > last.number
+              if (isNew) last = piece
+              return isNew
+            }
             const isNew = cursor > seen
             if (isNew) seen = cursor
             return isNew

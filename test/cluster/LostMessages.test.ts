@@ -48,6 +48,34 @@ describe("A reader of events", () => {
       yield* Fiber.interrupt(reading)
     }))
 
+  it.effect("that asks again in the middle of an answer is told no piece twice, and those of another runner", () =>
+    Effect.gen(function*() {
+      const stream = (epoch: number, count: number) =>
+        Stream.concat(
+          Stream.fromIterable(Array.from({ length: count }, (_, number) =>
+            EventStream.toJson(
+              { cursor: 0, piece: { epoch, number }, event: `${epoch}/${number}` },
+              (event) => event as Schema.Json
+            ))),
+          Stream.never
+        )
+      const streams = [stream(1, 2), stream(1, 3), stream(1, 3), stream(2, 1)]
+      // A reader sends no other request.
+      const client = Client.make("c1", { Events: () => streams.shift() ?? Stream.never } as never, codec)
+      const told: Array<string> = []
+      const reading = yield* client.events().pipe(
+        Stream.runForEach(({ event }) => Effect.sync(() => void told.push(event))),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("29 seconds")
+      assert.deepStrictEqual(told, ["1/0", "1/1"])
+      yield* TestClock.adjust("31 seconds")
+      yield* TestClock.adjust("30 seconds")
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(told, ["1/0", "1/1", "1/2", "2/0"])
+      yield* Fiber.interrupt(reading)
+    }))
+
   it.effect("goes on for as long as nothing comes", () =>
     Effect.gen(function*() {
       const asked: Array<number> = []
