@@ -44,14 +44,16 @@ import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import { countOf } from "../domain/InvalidLimit.ts"
 import { InvalidName } from "../domain/InvalidName.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
+import { isHandoff } from "../handoff/HandoffType.ts"
 import type { AnyModel, ModelError, ModelServices } from "../modes/AnyModel.ts"
 import type { AnyToolkit, FailureOf, ToolOf, ToolServices } from "../modes/AnyToolkit.ts"
 import type * as Mode from "../modes/ModeType.ts"
 import * as Definition from "./definition/AgentDefinition.ts"
 import { addModes, ownModel } from "./definition/AgentModes.ts"
 import type { AgentServices, Options } from "./definition/AgentOptions.ts"
-import { type AnyAsTool, ToolTypeId } from "./definition/AgentTool.ts"
+import { type AnyAsTool, isTool, ToolTypeId } from "./definition/AgentTool.ts"
 import type { Agent, Any } from "./definition/AgentType.ts"
 import { withLastResort } from "./definition/LastResort.ts"
 import * as Output from "./definition/OutputCodec.ts"
@@ -154,10 +156,10 @@ export const make = <
     name,
     options?.toolkit,
     options?.fatal ?? [],
-    (options?.agents ?? []).map((agent) => agent[ToolTypeId].entry),
+    Wanted.members(name, "agents", "Agent.asTool", isTool, options?.agents).map((agent) => agent[ToolTypeId].entry),
     output,
     // The type of any handoff leaves out its parameters, so that inference takes them from the handoff.
-    (options?.handoffs ?? []) as ReadonlyArray<Handoff.Any>
+    Wanted.members(name, "handoffs", "Handoff.to", isHandoff, options?.handoffs) as ReadonlyArray<Handoff.Any>
   )
   const { modes, tools } = addModes(name, { modes: new Map(), tools: own }, options?.modes ?? [])
   const toolChoice = RequestTools.withToolNames(options?.toolChoice, tools)

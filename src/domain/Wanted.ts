@@ -46,3 +46,19 @@ export const isUnrun = (u: unknown): boolean =>
 
 /** Returns a value, or throws if it is a Promise or an Effect. */
 export const value = wanted("value", (given) => !isUnrun(given))
+
+/**
+ * Returns the members of an agent's option if each was made by the function `maker`, or throws. TypeScript finds wrong ones too, but names
+ * only a property that they lack.
+ */
+export const members = <A>(
+  agent: string,
+  option: string,
+  maker: string,
+  is: (given: unknown) => boolean,
+  given: ReadonlyArray<A> = []
+): ReadonlyArray<A> => {
+  const at = given.findIndex((each) => !is(each))
+  if (at < 0) return given
+  throw new TypeError(`\`${option}[${at}]\` of agent "${agent}" is ${kindOf(given[at])}: use \`${maker}\` to make it`)
+}

@@ -50,6 +50,23 @@ describe("An agent", () => {
 })
 
 describe("A mode", () => {
+  it.each<[string, unknown, string]>([
+    ["agents", [Agent.make("b")], "`agents[0]` of agent \"a\" is an object: use `Agent.asTool` to make it"],
+    [
+      "handoffs",
+      [Handoff.to(Agent.make("b")), undefined],
+      "`handoffs[1]` of agent \"a\" is undefined: use `Handoff.to` to make it"
+    ],
+    ["modes", [() => {}], "`modes[0]` of agent \"a\" is a function: use `Mode.make` to make it"],
+    [
+      "guardrails",
+      { output: [() => {}] },
+      "`guardrails.output[0]` of agent \"a\" is a function: use `Guardrail.make` to make it"
+    ]
+  ])("have members that were made for them: %s", (option, given, message) => {
+    assert.throws(() => Agent.make("a", { [option]: given } as never), message)
+  })
+
   it("can't be of an isolation or an invocation that isn't there", () => {
     const enter = () => Effect.void
     assert.throws(

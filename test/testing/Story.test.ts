@@ -256,6 +256,14 @@ describe("Story of an agent", () => {
     )
     assert.strictEqual(AgentState.text(state), "A tree, I think.")
     assert.strictEqual(state.status._tag, "Complete")
+    const limited = Agent.make("main", { toolkit: Look, stopWhen: StopWhen.maxSteps(1, finish) })
+    const looked = [Story.userSays("Look."), Story.modelAnswers([call("a")]), Story.toolAnswers("a", "a tree")]
+    const differs = Story.tell(limited, ...looked, Story.expectDecision("AskModel"))
+    assert(Result.isFailure(differs))
+    assert.include(
+      differs.failure.message,
+      `decides on GiveLastAnswer (Agent "main" reached its limit of 1 step. Answer now, with what you have`
+    )
   })
 
   it("sends a wrong answer back as often as the agent allows", () => {

@@ -7,6 +7,7 @@ import * as Tool from "effect/ai/Tool"
 import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as ModeType from "../../modes/ModeType.ts"
 import type { Definition, ModeEntry, ModelLayer, ModeTool, OwnModel, ToolEntry } from "./AgentDefinition.ts"
 import { paramsDecoder } from "./Codec.ts"
@@ -80,7 +81,7 @@ export const addModes = (
 ): Pick<Definition, "modes" | "tools"> => {
   const modes = new Map(self.modes)
   const tools = new Map(self.tools)
-  for (const entry of more.map(prepare)) {
+  for (const entry of Wanted.members(agent, "modes", "Mode.make", ModeType.isMode, more).map(prepare)) {
     const { mode } = entry
     const known = modes.get(mode.name)
     if (known?.mode === mode) continue

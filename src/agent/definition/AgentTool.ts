@@ -5,6 +5,7 @@
  */
 import * as Tool from "effect/ai/Tool"
 import type * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import * as ToolName from "../../domain/ToolName.ts"
@@ -33,6 +34,9 @@ export interface AnyAsTool {
 
 /** Marks an agent as a tool. */
 export const ToolTypeId = "~troupe/agent/Agent/AsTool"
+
+/** Checks whether something is an agent as a tool. */
+export const isTool = (u: unknown): u is AnyAsTool => Predicate.hasProperty(u, ToolTypeId)
 
 /**
  * The default parameters of an agent as a tool: what it should do, in words.

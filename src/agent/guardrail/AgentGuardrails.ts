@@ -4,7 +4,8 @@
  * @since 0.1.0
  */
 import type { Stage } from "../../domain/GuardrailStage.ts"
-import { type Any, type AnyAt, internalsOf, type Services, type Values } from "./GuardrailType.ts"
+import * as Wanted from "../../domain/Wanted.ts"
+import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Values } from "./GuardrailType.ts"
 
 /**
  * An agent's guardrails, by stage. The guardrails of a stage are asked in order, each about the value that the one before it passed on.
@@ -55,7 +56,7 @@ export interface AgentGuardrails
 /** Prepares the guardrails of an agent. */
 export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> = {}): AgentGuardrails => {
   const at = (stage: Stage, members: ReadonlyArray<Any> = []): ReadonlyArray<StagedGuardrail> =>
-    members.map((guardrail) => ({
+    Wanted.members(agent, `guardrails.${stage}`, "Guardrail.make", isGuardrail, members).map((guardrail) => ({
       guardrail,
       span: `guardrail ${guardrail.name}`,
       attributes: {

@@ -348,7 +348,9 @@ export const decisionTitle = (decision: ExpectedDecision): string => {
   if (typeof decision === "string") return decision
   const { _tag, ...fields } = decision
   const said = Object.values(fields).map((field) => typeof field === "string" ? field : JSON.stringify(field))
-  return said.length === 0 ? _tag : `${_tag} (${said.join(": ")})`
+  // The words of a last answer begin with those of its limit.
+  const shown = said.filter((field) => !said.some((other) => other.length > field.length && other.includes(field)))
+  return shown.length === 0 ? _tag : `${_tag} (${shown.join(": ")})`
 }
 
 /**
