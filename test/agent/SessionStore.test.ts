@@ -150,6 +150,10 @@ describe.each(Object.entries(backings))("A session that is stored %s", (_, backi
         }
         assert.strictEqual(yield* store.get("ada"), text)
       }
+      assert.match(
+        reasonOf(yield* Effect.exit(open))?.message ?? "",
+        /"ada" can't be read: A session of version 9 can't be read; known versions: 1, 2$/
+      )
       yield* store.set("ada", "{\"version\":1,\"revision\":1,\"writer\":\"\",\"state\":{\"version\":7}}")
       assert.match(
         reasonOf(yield* Effect.exit(open))?.message ?? "",

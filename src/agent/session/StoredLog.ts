@@ -18,6 +18,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
 import type * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -50,6 +51,7 @@ const Entry = Schema.Union([
 const Chunk = Schema.Struct({ events: Schema.Array(Schema.Unknown) })
 
 const decoders = lazy(() => ({
+  version: Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Struct({ version: Schema.Unknown }))),
   head: Schema.decodeUnknownResult(Schema.fromJsonString(Head)),
   base: Schema.decodeUnknownResult(Schema.fromJsonString(Base)),
   entry: Schema.decodeUnknownResult(Schema.fromJsonString(Entry)),
@@ -121,9 +123,17 @@ const readable = <A>(id: string, read: Result.Result<A, string | { readonly mess
 export const get = (store: KeyValueStore.KeyValueStore, id: string, key: string) =>
   Effect.mapError(store.get(key), unavailable(id, "read"))
 
+/** The versions of heads that can be read. */
+const versions: ReadonlyArray<unknown> = [1, 2]
+
 /** Reads the head of a session. */
 export const parseHead = (id: string, text: string): Effect.Effect<Head, SessionError> =>
-  readable(id, decoders().head(text))
+  Effect.flatMap(readable(id, decoders().version(text)), ({ version }) =>
+    versions.includes(version)
+      ? readable(id, decoders().head(text))
+      : Effect.fail(
+        unreadable(id)(`A session of version ${format(version)} can't be read; known versions: ${versions.join(", ")}`)
+      ))
 
 /** Reads the values of numbered keys, several at a time, until one is missing. */
 const getAll = Effect.fnUntraced(function*(
