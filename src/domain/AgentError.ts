@@ -140,6 +140,20 @@ export class GuardrailBlocked extends ErrorClass<GuardrailBlocked>("troupe/domai
 ) {}
 
 /**
+ * A fatal tool failed in a run that continues elsewhere, and the tool's own error can't be read from the call's result any more: `error` says
+ * what it was.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ToolFailed extends ErrorClass<ToolFailed>("troupe/domain/AgentError")("ToolFailed", {
+  agent: Schema.String,
+  tool: Schema.String,
+  callId: Schema.String,
+  error: Schema.Struct({ tag: Schema.NonEmptyString, message: Schema.String })
+}, ({ agent, error, tool }) => `The fatal tool "${tool}" of agent "${agent}" failed: ${error.message}`) {}
+
+/**
  * The agent that should take over isn't there.
  *
  * @category errors
@@ -208,6 +222,7 @@ export const Reason = Schema.Union([
   ContextWindowExceeded,
   OutputInvalid,
   GuardrailBlocked,
+  ToolFailed,
   HandoffTargetNotFound,
   HandoffLimitReached,
   AgentMismatch,

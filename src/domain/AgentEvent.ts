@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
+import { FatalReason } from "./FatalCall.ts"
 import { Stage } from "./GuardrailStage.ts"
 import { Isolation } from "./Isolation.ts"
 import { ModeTransition } from "./ModeTransition.ts"
@@ -159,6 +160,7 @@ export const AgentEvent = Schema.TaggedUnion({
     outcome: Outcome,
     result: Schema.Json,
     modelOutput: CallState.cases.Settled.fields.modelOutput,
+    fatal: Schema.optionalKey(FatalReason),
     duration: Count
   },
   FeedbackGiven: { ...envelope, text: Schema.String },
@@ -275,7 +277,10 @@ export interface ResultGiven extends Case<"ResultGiven"> {}
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
 /** The agent that answers the call stopped before its end, for an approval or a limit; the call stays open. */
 export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
-/** A call has its result. A call that never started is settled without a start. `duration` is in milliseconds. */
+/**
+ * A call has its result. A call that never started is settled without a start. `duration` is in milliseconds. With `fatal` the run fails
+ * once the other calls of the turn are settled: with the error of the call's tool, or because a guardrail didn't let that error pass.
+ */
 export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 /** Troupe told the model something, for example why an answer wasn't accepted. */
 export interface FeedbackGiven extends Case<"FeedbackGiven"> {}

@@ -122,7 +122,7 @@ export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
     "WaitingForTools", // the model called tools, or a program invoked one
     "HandoffRequested", // a condition finished the agent's part, and the policy of its group hands over
     "Complete", // the model answered, or a condition finished the run
-    "Failed" // a limit was met, the model gave no answer, or what runs around it failed
+    "Failed" // a limit was met, a fatal tool failed, the model gave no answer, or what runs around it failed
   ],
   WaitingForTools: [
     "InProgress", // the last open call was settled, or went with the turns of a mode that was left
@@ -133,7 +133,7 @@ export const moves: { readonly [From in Tag]: ReadonlyArray<Tag> } = {
   HandoffRequested: [
     "InProgress", // the other agent took over, or the call that asked was settled
     "WaitingForTools", // a mode that is set up again speaks: the call that asked is settled first, as one that isn't offered then
-    "Failed" // the other agent isn't there, or the run changed hands too often
+    "Failed" // the other agent isn't there, the run changed hands too often, or a fatal tool failed beside the call that asked
   ],
   Complete: [
     "InProgress", // somebody speaks, the answer goes back to its model, or the answer went with the turns of a mode that was left

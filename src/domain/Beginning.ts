@@ -54,7 +54,7 @@ export const control = (self: AgentState, agent: string): AgentState => {
 export const reopen = (self: AgentState): AgentState => {
   if (!isTerminal(self.status)) return self
   // A run that is reopened may have a larger limit, so its next answer isn't its last.
-  const { landing: _, ...run } = self.run
+  const { landing: _, ...run } = RunRecord.withoutFatal(self.run)
   return { ...self, status: statusOf(self.conversation), run }
 }
 

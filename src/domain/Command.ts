@@ -7,6 +7,7 @@
  */
 import type { HandoffRequest } from "./AgentStatus.ts"
 import { openCalls } from "./conversation/Turns.ts"
+import type { FatalCall } from "./FatalCall.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 
 /** Ask the model for its next answer. */
@@ -27,6 +28,11 @@ export interface HandOver {
 export interface Await {
   readonly _tag: "Await"
 }
+/** Fail the run: the call of a fatal tool failed, and no other call of its turn can run. */
+export interface FailRun {
+  readonly _tag: "FailRun"
+  readonly fatal: FatalCall
+}
 /** Do nothing: the run has ended. */
 export interface Stop {
   readonly _tag: "Stop"
@@ -38,7 +44,7 @@ export interface Stop {
  * @category models
  * @since 0.1.0
  */
-export type Command = AskModel | RunCalls | HandOver | Await | Stop
+export type Command = AskModel | RunCalls | HandOver | Await | FailRun | Stop
 
 const askModel: AskModel = Object.freeze({ _tag: "AskModel" })
 const awaitOthers: Await = Object.freeze({ _tag: "Await" })
@@ -63,6 +69,15 @@ const run = (calls: ReadonlyArray<Call>): Command => {
  * @since 0.1.0
  */
 export const next = (self: AgentState): Command => {
+  const command = unlessFatal(self)
+  const { run: { fatal }, status } = self
+  return fatal === undefined || command._tag === "RunCalls" || status._tag === "Failed"
+    ? command
+    : { _tag: "FailRun", fatal }
+}
+
+/** Returns what a state needs next, whether or not a call has ended its run: a mode on its way in or out may still talk to the agent. */
+export const unlessFatal = (self: AgentState): Command => {
   switch (self.status._tag) {
     case "InProgress":
       return askModel

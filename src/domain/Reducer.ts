@@ -78,9 +78,13 @@ const respond = (self: AgentState, { counted, feedback, finishReason, parts, usa
 const giveFeedback = (self: AgentState, text: string): AgentState =>
   append({ ...self, run: RunRecord.correct(self.run) }, { _tag: "Feedback", text })
 
+/** Forgets the call that ends the run. */
+const withoutFatal = (self: AgentState): AgentState =>
+  self.run.fatal === undefined ? self : { ...self, run: RunRecord.withoutFatal(self.run) }
+
 /** Records a call that a program makes. The call counts as approved, and its turn used no tokens. */
 const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInvoked): AgentState =>
-  append(self, {
+  append(withoutFatal(self), {
     _tag: "Assistant",
     agent: self.agent,
     parts: [{
@@ -126,14 +130,19 @@ const countCall = (self: AgentState, name: string): AgentState => ({
   run: RunRecord.call(self.run, name, false)
 })
 
-const settle = (self: AgentState, { callId, modelOutput, name, outcome, result }: ToolCallSettled): AgentState => {
+const settle = (
+  self: AgentState,
+  { callId, fatal, modelOutput, name, outcome, result }: ToolCallSettled
+): AgentState => {
   const state: Settled = {
     _tag: "Settled",
     outcome,
     result,
     ...(modelOutput === undefined ? undefined : { modelOutput })
   }
-  const settled = withCallState(self, callId, state, RunRecord.call(self.run, name, outcome === "Succeeded"))
+  const counted = RunRecord.call(self.run, name, outcome === "Succeeded")
+  const run = fatal === undefined ? counted : RunRecord.endBy(counted, { callId, name, reason: fatal })
+  const settled = withCallState(self, callId, state, run)
   if (settled === self) return self
   const before = callOf(self, callId)?.state
   return before?._tag === "Delegated" ? TakenIds.retireAll(settled, before.child) : settled
@@ -250,7 +259,7 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
     case "RunInterrupted":
       return rest(self, event.at, self.status)
     case "RunFailed":
-      return rest(self, event.at, AgentStatus.failed(event.error))
+      return rest(withoutFatal(self), event.at, AgentStatus.failed(event.error))
     case "StepStarted":
     case "ModelCallStarted":
     case "TextDelta":

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { FatalCall } from "./FatalCall.ts"
 import { Calls, Models, Spent, until, withCall, withModel } from "./Spending.ts"
 import * as Usage from "./Usage.ts"
 
@@ -20,7 +21,8 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
  * limits count from there. `sharing` names the agents that were in control before, whose budgets still apply, with the point from which
  * each budget counts. `models` is the usage of each model that said its name, and `calls` how often each tool was called, called agents
  * included. `succeeded` names the tools of which a call of the run itself succeeded, even if the call is no longer in the conversation.
- * `landing` is how often the model had answered when a limit was met that lets it answer once more.
+ * `landing` is how often the model had answered when a limit was met that lets it answer once more. `fatal` is the call that ends the run,
+ * until the run has ended.
  *
  * @category schemas
  * @since 0.1.0
@@ -39,7 +41,8 @@ export const Run = Schema.Struct({
   succeeded: Schema.optionalKey(Schema.Array(Schema.String)),
   before: Schema.optionalKey(Spent),
   sharing: Schema.optionalKey(Schema.Array(Schema.Struct({ agent: Schema.String, before: Schema.optionalKey(Spent) }))),
-  landing: Schema.optionalKey(Count)
+  landing: Schema.optionalKey(Count),
+  fatal: Schema.optionalKey(FatalCall)
 })
 
 /** What the current run, or else the last one, has used. */
@@ -95,6 +98,16 @@ export const correct = (self: Run): Run => ({ ...self, corrections: self.correct
 
 /** Lets the model answer once more. */
 export const land = (self: Run): Run => ({ ...self, landing: self.iteration })
+
+/** Notes the call that ends the run. The first one counts. */
+export const endBy = (self: Run, fatal: FatalCall): Run => self.fatal === undefined ? { ...self, fatal } : self
+
+/** Forgets the call that ends the run: the run has ended, or somebody lets it go on. */
+export const withoutFatal = (self: Run): Run => {
+  if (self.fatal === undefined) return self
+  const { fatal: _, ...run } = self
+  return run
+}
 
 /** Notes at a time that an agent handed over: its budgets still apply from where they began, and limits count from here. */
 export const changeHands = (self: Run, agent: string, at: number): Run => ({

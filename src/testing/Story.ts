@@ -133,7 +133,7 @@ const goOn = (self: Telling, calls: Calls): Telling => {
   const known = knownAt(self, calls)
   if (known === undefined || self.arriving !== undefined) return self
   const decision = decisionOf(self, known, calls)
-  const events = decision._tag === "Fail" ? undefined : carriedOut(known, decision)
+  const events = toShow(decision)._tag === "Fail" ? undefined : carriedOut(known, decision)
   return events === undefined ? self : goOn(tellAll(self, calls, events), calls)
 }
 

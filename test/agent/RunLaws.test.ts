@@ -91,7 +91,8 @@ describe("A run", () => {
     [Script],
     ([script]) =>
       Effect.gen(function*() {
-        if (script.agent.break === "fail") yield* cut(script, input)
+        // A defect isn't told where the run goes on.
+        if (script.agent.break !== "crash") yield* cut(script, input)
       }),
     law
   )

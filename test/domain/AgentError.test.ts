@@ -50,6 +50,10 @@ describe("AgentError", () => {
       `Guardrail "pii" of agent "a" blocked the output: a key`
     ],
     [
+      new AgentError.ToolFailed({ agent, tool: "pay", callId: "c", error: { tag: "Refused", message: "no money" } }),
+      `The fatal tool "pay" of agent "triage" failed: no money`
+    ],
+    [
       new AgentError.HandoffTargetNotFound({ agent, target: "biling", available: ["billing", "tech"] }),
       `Agent "triage" can't hand over to "biling"; available: "billing", "tech"`
     ],

@@ -449,6 +449,47 @@ describe("AgentState.reduce", () => {
     })
   })
 
+  it("keeps the first call that ends its run until the run has ended, is begun anew or goes on by hand", () => {
+    const fatal = { tag: "Refused", message: "no money" }
+    const fails = (callId: string, fatal: Fields<"ToolCallSettled">["fatal"]) =>
+      events.ToolCallSettled.make({
+        ...here,
+        callId,
+        name: "search",
+        outcome: "Failed",
+        result: "no",
+        duration: 0,
+        ...(fatal === undefined ? undefined : { fatal })
+      })
+    const open = after(started("Hi"), responded([call("a"), call("b")]), fails("a", fatal))
+    assert.deepStrictEqual(open.run.fatal, { callId: "a", name: "search", reason: fatal })
+    assert.deepStrictEqual(AgentState.next(open), { _tag: "RunCalls", callIds: ["b"] })
+    const both = AgentState.reduce(open, fails("b", { guardrail: "g", reason: "no" }))
+    assert.strictEqual(both.run.fatal, open.run.fatal)
+    assert.deepStrictEqual(AgentState.next(both), { _tag: "FailRun", fatal: open.run.fatal! })
+    assert.deepStrictEqual(Result.getOrThrow(AgentState.fromJson(AgentState.toJson(both))), both)
+    // It is of no call that was settled before.
+    assert.strictEqual(AgentState.reduce(both, fails("a", fatal)), both)
+    const error = { ...fatal, agent: "desk", step: 0 }
+    const failed = AgentState.reduce(both, events.RunFailed.make({ ...here, error, state: both }))
+    assert.isUndefined(failed.run.fatal)
+    assert.strictEqual(AgentState.next(failed)._tag, "Stop")
+    for (
+      const on of [
+        AgentState.reopen({ ...both, status: failed.status }),
+        AgentState.reopen(failed),
+        AgentState.reduce(both, started("And now?")),
+        AgentState.ask(both, "And now?", 0)
+      ]
+    ) assert.strictEqual(AgentState.next(on)._tag, "AskModel")
+    const invoked = AgentState.reduce(
+      both,
+      events.ToolInvoked.make({ ...here, callId: "c", name: "search", params: {} })
+    )
+    assert.strictEqual(AgentState.next(invoked)._tag, "RunCalls")
+    assert.isUndefined(invoked.run.fatal)
+  })
+
   it("ends by hand where a step had all that it wanted", () => {
     const ends = events.StepCompleted.make({ ...here, endsRun: true })
     assert.deepStrictEqual(after(started("Hi"), ends).status, AgentStatus.complete)

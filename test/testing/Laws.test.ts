@@ -38,6 +38,31 @@ describe("Laws", () => {
     return Laws.agent(desk, { layer, seed: 7 })
   }, 60_000)
 
+  it.effect("hold of agents with fatal tools, at the top, called at any depth, and after a handoff", () => {
+    const Calls = Toolkit.make(
+      Tool.make("fail", { failure: Schema.String }),
+      Tool.make("look", { success: Schema.String }),
+      Tool.make("open", { success: Schema.String, failure: Schema.String, needsApproval: true })
+    )
+    const layer = Calls.toLayer({
+      fail: () => Effect.fail("it broke"),
+      look: () => Effect.succeed("a tree"),
+      open: () => Effect.fail("it is locked")
+    })
+    const fatal = ["fail", "open"] as const
+    const hidden = Guardrail.make(
+      "hidden",
+      (result) => result === "it broke" ? Guardrail.replace("it is hidden", "a secret") : Guardrail.pass,
+      { on: "toolResult" }
+    )
+    const leaf = Agent.make("leaf", { toolkit: Calls, fatal })
+    const guarded = Agent.make("guarded", { toolkit: Calls, fatal, guardrails: { toolResult: [hidden] } })
+    const middle = Agent.make("middle", { agents: [Agent.asTool(leaf)] })
+    const root = Agent.make("root", { agents: [Agent.asTool(guarded), Agent.asTool(middle)] })
+    const clerk = Agent.make("clerk", { toolkit: Calls, fatal, handoffs: [Handoff.to(leaf)] })
+    return Effect.forEach([leaf, guarded, root, clerk], (agent) => Laws.agent(agent, { layer, runs: 60, seed: 1 }))
+  }, 120_000)
+
   it.effect("hold of a group", () => {
     const a = Agent.make("a", { toolkit: Tools, handoffs: [Handoff.to("b")] })
     const b = Agent.make("b", { toolkit: Tools })

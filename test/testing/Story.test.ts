@@ -479,6 +479,43 @@ describe("Story of an agent", () => {
     ) assert.deepStrictEqual(failureOf(agent, ...steps).slice(0, 2), [steps.length, "EventUnasked"])
   })
 
+  it("tells of a fatal tool: the run fails once the other calls are settled, and its caller reads the error", () => {
+    const Pay = Tool.make("pay", { failure: Schema.String })
+    const payer = Agent.make("payer", {
+      toolkit: Toolkit.make(Pay),
+      fatal: ["pay"],
+      guardrails: { toolResult: [Guardrail.make("strict", () => Guardrail.pass, { on: "toolResult" })] }
+    })
+    const pays = [
+      Story.userSays("Pay"),
+      Story.modelAnswers([Conversation.call("a", "pay", {}), Conversation.call("b", "pay", {})]),
+      Story.toolAnswers("a", "no money", { fatal: { tag: "Failure", message: "no money" } })
+    ]
+    const failed = Story.tellOrThrow(
+      payer,
+      ...pays,
+      Story.expectDecision({ _tag: "RunCalls", callIds: ["b"] }),
+      Story.toolAnswers("b", "paid"),
+      Story.expectCommand("FailRun"),
+      Story.expectDecision({ _tag: "Fail", tag: "Failure", message: "no money" })
+    )
+    assert.deepStrictEqual(
+      failed.status,
+      AgentStatus.failed({ tag: "Failure", message: "no money", agent: "payer", step: 0 })
+    )
+    assert.strictEqual(AgentState.next(AgentState.reopen(failed))._tag, "AskModel")
+    const blocked = Story.tellOrThrow(
+      payer,
+      ...pays,
+      Story.guardrailSays("toolResult", Guardrail.block("a secret")),
+      Story.toolAnswers("b", "paid"),
+      Story.expectDecision({ _tag: "Fail", tag: "GuardrailBlocked" })
+    )
+    assert.strictEqual(blocked.status._tag, "Failed")
+    const unanswered = Story.tell(payer, ...pays, Story.toolAnswers("b", "paid"), Story.modelAnswers("Fine."))
+    assert.strictEqual(Result.getOrThrow(Result.flip(unanswered)).reason, "DecisionUnanswered")
+  })
+
   it("goes on with a state", () => {
     const agent = Agent.make("main", { stopWhen: StopWhen.maxSteps(1) })
     const first = Story.tellOrThrow(agent, Story.userSays("Hi."), Story.modelAnswers("Hello."))

@@ -5,26 +5,33 @@
  */
 import * as Cause from "effect/Cause"
 import * as Result from "effect/Result"
-import { AgentError, isAgentError } from "../../domain/AgentError.ts"
+import { AgentError, isAgentError, ToolFailed } from "../../domain/AgentError.ts"
 import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { messageOf, tagOf } from "../../domain/Described.ts"
+import * as RunRecord from "../../domain/RunRecord.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { annotate } from "../../handoff/FailedState.ts"
 import { Fail } from "../rules/Decision.ts"
 import type { Loop } from "./Loop.ts"
+
+/** Describes an error, as plain data. A tool's error that can't be read any more is what it was. */
+export const describe = (error: unknown): Pick<AgentStatus.Failure, "tag" | "message"> => {
+  const value = error instanceof Fail || isAgentError(error) ? error.reason : error
+  return value instanceof ToolFailed ? value.error : { tag: tagOf(value) ?? "Failure", message: messageOf(value) }
+}
 
 /** Describes what ended a run, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
 export const fromCause = ({ definition, step }: Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
   const at = { agent: definition.name, step }
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
-  const value = error.success instanceof Fail || isAgentError(error.success) ? error.success.reason : error.success
-  return { tag: tagOf(value) ?? "Failure", message: messageOf(value), ...at }
+  return { ...describe(error.success), ...at }
 }
 
 /** Returns the state of a loop that a failure has ended. */
 export const failedBy = (loop: Loop, cause: Cause.Cause<unknown>): AgentState => ({
   ...loop.state,
+  run: RunRecord.withoutFatal(loop.state.run),
   status: AgentStatus.failed(fromCause(loop, cause))
 })
 

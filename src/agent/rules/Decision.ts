@@ -6,9 +6,10 @@
  *
  * @since 0.1.0
  */
-import type { Reason } from "../../domain/AgentError.ts"
+import { GuardrailBlocked, type Reason } from "../../domain/AgentError.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
-import { type Await, type Command, next, type Stop } from "../../domain/Command.ts"
+import { type Await, type Command, type FailRun, next, type Stop, unlessFatal } from "../../domain/Command.ts"
+import type { FatalCall } from "../../domain/FatalCall.ts"
 import type { Pending } from "../../domain/ModeTransition.ts"
 import * as Corrections from "./Corrections.ts"
 import { emptyInput } from "./InputIssue.ts"
@@ -51,6 +52,15 @@ interface Finish {
   readonly _tag: "Finish"
 }
 
+/** Fail the run with the own error of a call's tool, which the result of the call has. `tag` and `message` say which error that is. */
+export interface FailByTool {
+  readonly _tag: "FailByTool"
+  readonly callId: string
+  readonly name: string
+  readonly tag: string
+  readonly message: string
+}
+
 /**
  * Fail the run with a reason.
  *
@@ -71,7 +81,7 @@ export class Fail {
  * @since 0.1.0
  */
 export type Decision =
-  | Exclude<Command, Stop>
+  | Exclude<Command, FailRun | Stop>
   | SendBack
   | GiveUpCalls
   | GiveLastAnswer
@@ -79,6 +89,7 @@ export type Decision =
   | TakeMove
   | Suspend
   | Finish
+  | FailByTool
   | Fail
 
 /** The decision of an agent that does nothing, because it has ended or waits. */
@@ -128,6 +139,12 @@ const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
   return state.transition === undefined || isChangingModes ? askModel : { _tag: "TakeMove", move: state.transition }
 }
 
+/** Returns the failure of a run that a call has ended. */
+const failedByCall = (agent: string, { callId, name, reason }: FatalCall): FailByTool | Fail =>
+  "guardrail" in reason
+    ? new Fail(new GuardrailBlocked({ agent, stage: "toolResult", ...reason }))
+    : { _tag: "FailByTool", callId, name, ...reason }
+
 /**
  * Decides what an agent does next.
  *
@@ -135,7 +152,8 @@ const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
  * @since 0.1.0
  */
 export const decide = (known: Known): Decision => {
-  const command = next(known.state)
+  const { definition, isChangingModes, state } = known
+  const command = isChangingModes ? unlessFatal(state) : next(state)
   switch (command._tag) {
     case "Stop":
       return decideWithoutCalls(known, true)
@@ -143,8 +161,15 @@ export const decide = (known: Known): Decision => {
       return decideWithoutCalls(known, false)
     case "RunCalls": {
       const limit = Limits.metByCalls(known, command.callIds)
-      return limit === undefined ? command : onLimit(known, limit)
+      const { fatal } = state.run
+      return limit === undefined
+        ? command
+        : fatal === undefined || isChangingModes
+        ? onLimit(known, limit)
+        : failedByCall(definition.name, fatal)
     }
+    case "FailRun":
+      return failedByCall(definition.name, command.fatal)
     case "HandOver":
     case "Await":
       return command

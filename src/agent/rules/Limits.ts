@@ -88,9 +88,11 @@ const onlyAgentsAsk = ({ definition, now, state }: Limited, callIds: ReadonlyArr
   })
 }
 
-/** Checks whether an agent asks its model next. It doesn't if its limit is met, if it is finished, or if its answer is wrong. */
+/** Checks whether an agent asks its model next. It doesn't if its limit is met, if it is finished, if its answer is wrong, or if it fails. */
 const asks = (limited: Limited): boolean => {
   const { definition, state } = limited
+  // It fails once its calls are settled.
+  if (state.run.fatal !== undefined) return false
   const verdict = verdictOf(limited)
   const command = next(state)
   if (command._tag !== "AskModel") {

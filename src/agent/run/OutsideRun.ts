@@ -39,7 +39,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
     })
   })
 
-/** Runs one open call by hand. Fails with the error of a fatal tool. */
+/** Runs one open call by hand. */
 export const runCall = (
   loop: Loop.Loop,
   callId: string,

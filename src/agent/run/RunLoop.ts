@@ -7,10 +7,12 @@
  */
 import * as Effect from "effect/Effect"
 import { next } from "../../domain/Command.ts"
+import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Loop from "../journal/Loop.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import { askModel } from "../perform/ask/AskModel.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
+import { failByTool } from "../perform/call/OwnFailure.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import * as CallGuard from "../perform/guard/CallGuard.ts"
 import { handOver } from "../perform/HandOver.ts"
@@ -63,6 +65,8 @@ const perform = (
       return handOver(loop, decision.request)
     case "TakeMove":
       return takeAll(loop, true)
+    case "FailByTool":
+      return failByTool(loop, decision)
     case "Fail":
       return Effect.fail(decision)
     case "Finish":
@@ -76,20 +80,20 @@ const perform = (
 const isStep = ({ _tag }: Decision): boolean => _tag === "AskModel" || _tag === "RunCalls" || _tag === "HandOver"
 
 /**
- * Checks whether a step that is taken by hand continues with a decision: what concludes an answer belongs to its step. A limit that was met
- * fails the next step.
+ * Checks whether a step that is taken by hand continues with a decision: what concludes an answer or its calls belongs to its step. A limit
+ * that was met fails the next step.
  */
-const goesOn = (decision: Decision): boolean =>
-  decision._tag === "SendBack" || decision._tag === "RequestHandoff" ||
-  (decision._tag === "Fail" && decision.reason._tag === "OutputInvalid")
+const goesOn = (decision: Decision, { run }: AgentState): boolean =>
+  decision._tag === "SendBack" || decision._tag === "RequestHandoff" || decision._tag === "FailByTool" ||
+  (decision._tag === "Fail" && (decision.reason._tag === "OutputInvalid" || run.fatal !== undefined))
 
 /** How far a step that is taken by hand has come. */
 interface Progress {
   hasStepped: boolean
 }
 
-const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision): boolean =>
-  isRest(decision) || (extent === "Step" && hasStepped && !goesOn(decision))
+const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision, state: AgentState): boolean =>
+  isRest(decision) || (extent === "Step" && hasStepped && !goesOn(decision, state))
 
 /**
  * Decides and acts, with one model. Returns the decision at which it stopped: nothing is left to do, the next step is the caller's, or a
@@ -98,7 +102,7 @@ const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision): b
 const takeSteps = Effect.fnUntraced(
   function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
     let decision = first
-    while (!isOver(extent, progress, decision)) {
+    while (!isOver(extent, progress, decision, loop.state)) {
       if (decision._tag === "AskModel") {
         Loop.emitStep(loop, "StepStarted", loop.state.run.iteration)
         // The request includes what an observer has changed by now.
@@ -131,7 +135,7 @@ const runInControl = (
 ): Effect.Effect<Decision | undefined, unknown, unknown> =>
   Effect.suspend(() => {
     const first = decide(Loop.known(loop))
-    if (isOver(extent, progress, first)) return Effect.succeed(first)
+    if (isOver(extent, progress, first, loop.state)) return Effect.succeed(first)
     const model = modelIn(loop.definition, loop.state)
     return OwnModel.provide(loop, model, takeSteps(loop, extent, progress, first, model))
   })

@@ -8,7 +8,6 @@
  */
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
@@ -61,9 +60,10 @@ const resultOf = (
   state: AgentState,
   tool: Tool.Any,
   callId: string,
-  own: Exit.Exit<unknown, unknown> | undefined
+  answered: CallResult | undefined
 ): Effect.Effect<unknown, unknown> => {
-  if (own !== undefined) return own
+  if (answered?.fatal !== undefined) return Effect.failCause(answered.fatal)
+  if (answered?.own !== undefined) return answered.own
   const turn = lastAssistant(state.conversation)
   const call = turn === undefined ? undefined : callsOf(turn).find((call) => call.id === callId)
   if (call?.state._tag === "AwaitingResult") return Effect.fail(because(new ResultPending({ tool: tool.name, callId })))
@@ -107,7 +107,7 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
           runCall(loop, call.id, (own) => {
             answered = own
           }),
-          () => resultOf(loop.state, tool, call.id, answered?.own)
+          () => resultOf(loop.state, tool, call.id, answered)
         )
       })
     })

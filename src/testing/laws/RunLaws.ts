@@ -153,13 +153,6 @@ export const pure: Readonly<Record<string, Pure>> = {
   }
 }
 
-/** Checks whether a tool ended the run: what it did isn't there to be found again where the run goes on. */
-const isEndedByTool = ({ events, last }: Observed): boolean =>
-  last.status._tag === "Failed" &&
-  events.slice(events.findLastIndex(({ _tag }) => _tag === "StepStarted")).some((event) =>
-    event._tag === "ToolCallSettled" && event.outcome !== "Succeeded"
-  )
-
 /** Goes on from a state. Its layer was built before, so it is a defect where it can't be built again. */
 const settled = (subject: Subject, plan: Plan, state: AgentState.AgentState): Effect.Effect<AgentState.AgentState> =>
   Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
@@ -186,7 +179,6 @@ const isInDiscarded = ({ events }: Observed, index: number): boolean => {
 }
 
 const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
-  if (isEndedByTool(run)) return undefined
   for (const [index, state] of run.states.entries()) {
     if (state === run.states[index - 1] || isInDiscarded(run, index) || isBlocked(run, index)) continue
     const again = Result.getOrElse(through(state), () => state)

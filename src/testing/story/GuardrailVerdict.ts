@@ -12,8 +12,7 @@ import * as GuardedAnswer from "../../agent/rules/GuardedAnswer.ts"
 import type { Known } from "../../agent/rules/Known.ts"
 import * as Consequences from "../../agent/rules/VerdictConsequences.ts"
 import type { AgentEvent, GuardrailSettled, ModelResponded } from "../../domain/AgentEvent.ts"
-import type { HandoffRequest } from "../../domain/AgentStatus.ts"
-import { next } from "../../domain/Command.ts"
+import { type HandoffRequest, isTerminal } from "../../domain/AgentStatus.ts"
 import { openCalls, textIn } from "../../domain/Conversation.ts"
 import * as Part from "../../domain/Part.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
@@ -82,8 +81,28 @@ const instead = (self: Telling, calls: Calls, input: EventInput): Telling => {
   return take(rest, addressed(rest, calls, input))
 }
 
-const failCall = (self: Telling, calls: Calls, { id: callId, name }: Call, result: string): Telling =>
-  instead(self, calls, { _tag: "ToolCallSettled", callId, name, outcome: "Failed", result, duration: 0 })
+/** Fails a call. If its error was to end the run, the block of the error does. */
+const failCall = (
+  self: Telling,
+  calls: Calls,
+  { id: callId, name }: Call,
+  result: string,
+  refused: Consequences.Refused
+): Telling => {
+  const event = self.arriving?.event
+  const fatal = event?._tag === "ToolCallSettled" && event.fatal !== undefined
+    ? { fatal: { guardrail: refused.guardrail, reason: Consequences.saidIn(refused) } }
+    : undefined
+  return instead(self, calls, {
+    _tag: "ToolCallSettled",
+    callId,
+    name,
+    outcome: "Failed",
+    result,
+    ...fatal,
+    duration: 0
+  })
+}
 
 /** An answer that guardrails look at, or a remark beside calls. */
 const onAnswer = (
@@ -125,7 +144,8 @@ const onCall = (self: Telling, calls: Calls, agent: string, saying: Saying, call
   if (verdict._tag !== "Replace") {
     const refused = { guardrail, verdict }
     const looked = at === "toolResult" ? "toolResult" : at === "handoff" ? "handoff" : "toolCall"
-    return failCall(self, calls, call, Consequences.consequenceOf(refused, looked, agent, call.name).result)
+    const { result } = Consequences.consequenceOf(refused, looked, agent, call.name)
+    return failCall(self, calls, call, result, refused)
   }
   const event = self.arriving?.event
   return event?._tag === "ToolCallSettled"
@@ -228,7 +248,7 @@ export const guardrailSays = (
     }
     case "output": {
       if (event?._tag !== "ModelResponded") return unasked("guardrails on output look at an answer in the step before")
-      const isOver = next(reduceAt(state, event, calls.length))._tag === "Stop"
+      const isOver = isTerminal(reduceAt(state, event, calls.length).status)
       const found = GuardedAnswer.find(output, event.parts, isOver)
       if (found === undefined && (isOver || textIn(event.parts) === "")) return unasked("there is no answer to look at")
       return say(

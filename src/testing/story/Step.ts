@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import type { Verdict } from "../../agent/guardrail/Verdict.ts"
 import type { Decision as Decided } from "../../agent/rules/Decision.ts"
 import type { Reason } from "../../domain/AgentError.ts"
-import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import type { AgentEvent, ToolCallSettled } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import type { Stage } from "../../domain/GuardrailStage.ts"
@@ -27,17 +27,17 @@ type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Parti
  */
 export type EventInput = WithoutEnvelope<AgentEvent>
 
-type Failing = Extract<Decided, { readonly _tag: "Fail" }>
+type Failing = Extract<Decided, { readonly _tag: "Fail" | "FailByTool" }>
 
 /**
- * What an agent does next, as a run of it decides; `Fail` with the tag of its reason and what that says.
+ * What an agent does next, as a run of it decides; `Fail` with the tag of its reason, or of a fatal tool's error, and what that says.
  *
  * @category models
  * @since 0.1.0
  */
 export type Decision =
   | Exclude<Decided, Failing>
-  | { readonly _tag: "Fail"; readonly tag: Reason["_tag"]; readonly message: string }
+  | { readonly _tag: "Fail"; readonly tag: Reason["_tag"] | (string & {}); readonly message: string }
 
 type Some<D> = D extends Decision ? Pick<D, "_tag"> & Partial<D> : never
 
@@ -168,7 +168,7 @@ export const modelAnswers = (
 }
 
 /**
- * Lets a tool answer a call of the agent in control.
+ * Lets a tool answer a call of the agent in control. With `fatal` it fails with an error that ends the run.
  *
  * @category steps
  * @since 0.1.0
@@ -176,7 +176,7 @@ export const modelAnswers = (
 export const toolAnswers = (
   callId: string,
   result: Conversation.Call["params"],
-  options?: { readonly outcome?: Conversation.Outcome }
+  options?: { readonly outcome?: Conversation.Outcome; readonly fatal?: ToolCallSettled["fatal"] }
 ): Step => ({
   _tag: "Happens",
   title: `the tool answers "${callId}"`,
@@ -184,8 +184,9 @@ export const toolAnswers = (
     _tag: "ToolCallSettled",
     callId,
     name: Conversation.openCalls(conversation).find(({ id }) => id === callId)?.name ?? "",
-    outcome: options?.outcome ?? "Succeeded",
+    outcome: options?.outcome ?? (options?.fatal === undefined ? "Succeeded" : "Failed"),
     result,
+    ...(options?.fatal === undefined ? undefined : { fatal: options.fatal }),
     duration: 0
   })
 })
@@ -336,6 +337,8 @@ export const commandTitle = (command: AgentState.Command | AgentState.Command["_
       return `RunCalls of ${command.callIds.map((id) => `"${id}"`).join(", ")}`
     case "HandOver":
       return `HandOver to "${command.request.target}"`
+    case "FailRun":
+      return `FailRun by "${command.fatal.callId}"`
     case "AskModel":
     case "Await":
     case "Stop":

@@ -84,6 +84,8 @@ export const decisionOf = ({ failed }: Telling, known: Known, calls: Calls): Dec
 export const toShow = (decision: Decided): Decision =>
   decision._tag === "Fail"
     ? { _tag: "Fail", tag: decision.reason._tag, message: decision.reason.message }
+    : decision._tag === "FailByTool"
+    ? { _tag: "Fail", tag: decision.tag, message: decision.message }
     : decision
 
 /** Gives the events that carry a decision out without asking anybody, `undefined` if something else has to happen. */
@@ -98,8 +100,11 @@ export const carriedOut = (known: Known, decision: Decided): ReadonlyArray<Happe
       return eventsOf(decision, state)
     case "Finish":
       return state.status._tag === "InProgress" ? [{ _tag: "RunCompleted", state }] : undefined
+    case "FailByTool":
     case "Fail": {
-      const { message, _tag: tag } = decision.reason
+      const { message, tag } = decision._tag === "Fail"
+        ? { message: decision.reason.message, tag: decision.reason._tag }
+        : decision
       const step = Math.max(0, state.run.iteration - 1)
       return [{ _tag: "RunFailed", error: { tag, message, agent: definition.name, step }, state }]
     }

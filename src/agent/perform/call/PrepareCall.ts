@@ -40,12 +40,13 @@ export interface Job {
 
 /**
  * A call in its turn. Its result is emitted once it is done and those of all calls before it are emitted. `move` is the move between modes
- * that it requested.
+ * that it requested, `ending` why it ends the run.
  */
 export interface CallSlot {
   isDone: boolean
   settlement: Settlement | undefined
   move: ModeTransition.Pending | undefined
+  ending: { readonly callId: string; readonly cause: Cause.Cause<unknown> } | undefined
 }
 
 /** Settles a call that has no handler to run. Its result is kept until it is emitted, even if the run is interrupted before. */

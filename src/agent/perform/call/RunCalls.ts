@@ -3,19 +3,24 @@
  *
  * 1. A call that requests a handoff stays open: the agent hands over once the others are settled.
  * 2. The result of a call is emitted after those of the calls before it, whenever it ends. So the events of a turn have one order.
- * 3. If a fatal tool fails, the other calls of its turn end first, and then the run fails.
+ * 3. If a fatal tool fails, the other calls of its turn end first, and then the run fails. The state says so, for a run that continues
+ *    elsewhere: there the rules of the loop end it.
  *
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Struct from "effect/Struct"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
+import type { Settlement } from "../../../domain/Happening.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
 import { isDeferred } from "../../definition/DeferResult.ts"
+import * as Failure from "../../journal/Failure.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
+import { Fail } from "../../rules/Decision.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
 import { seeResult } from "../guard/CallGuard.ts"
 import { type CallSlot, concludeMove, type Job, prepare } from "./PrepareCall.ts"
@@ -35,7 +40,7 @@ const prepareAll = (
 ): Effect.Effect<void, never, unknown> | undefined => {
   const { jobs, slots } = ready
   while (slots.length < calls.length) {
-    const slot: CallSlot = { isDone: false, settlement: undefined, move: undefined }
+    const slot: CallSlot = { isDone: false, settlement: undefined, move: undefined, ending: undefined }
     const call = calls[slots.length]!
     slots.push(slot)
     const prepared = prepare(loop, call, slot)
@@ -60,7 +65,7 @@ const runAll = (
   const lastJob = jobs.length === 0 ? -1 : slots.indexOf(jobs[jobs.length - 1]!.slot)
   const told = settleInOrder(loop, slots, lastJob)
   if (jobs.length === 0) return told
-  const running: RunningCalls = { loop, slots, lastJob, onAnswer, fatal: undefined }
+  const running: RunningCalls = { loop, slots, lastJob, onAnswer }
   const runGroup = (group: ReadonlyArray<Job>) =>
     group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
       concurrency: loop.definition.toolConcurrency,
@@ -69,13 +74,28 @@ const runAll = (
   const run = jobs.length === 1
     ? execute(running, jobs[0]!)
     : Effect.forEach(groups(jobs), runGroup, { discard: true })
-  const ran = jobs.some(({ entry }) => entry._tag === "Handled" && entry.isFatal)
-    ? Effect.flatMap(run, () => running.fatal === undefined ? Effect.void : Effect.failCause(running.fatal))
+  const ran = onAnswer === undefined && jobs.some(({ entry }) => entry._tag === "Handled" && entry.isFatal)
+    ? Effect.flatMap(run, () => failByCall(loop, slots))
     : run
   return loop.journal.isBehind() ? Effect.andThen(told, ran) : ran
 }
 
-/** Runs the calls of these ids. Fails with the error of the first fatal tool that failed, once all are settled. */
+/**
+ * Fails with the error of the first of these calls that is fatal. If a call ended the run that was settled in an earlier one, the rules of
+ * the loop fail it by that call.
+ */
+const failByCall = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Effect<void, unknown> => {
+  const ending = slots.find(({ ending }) => ending !== undefined)?.ending
+  const told = loop.isChangingModes ? undefined : loop.state.run.fatal
+  return ending === undefined || (told !== undefined && told.callId !== ending.callId)
+    ? Effect.void
+    : Effect.failCause(ending.cause)
+}
+
+/**
+ * Runs the calls of these ids. Fails with the error of the first one in their order whose tool is fatal, once all are settled. With
+ * `onAnswer` a program makes the call, so that no run ends by it.
+ */
 export const runCalls = (
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
@@ -97,7 +117,20 @@ interface RunningCalls {
   /** The index of the last call that runs. */
   readonly lastJob: number
   readonly onAnswer: ((answered: CallResult) => void) | undefined
-  fatal: Cause.Cause<unknown> | undefined
+}
+
+/**
+ * Says why a call ends its run. What a mode says on its way in or out is under the control of the mode's program, which may go on after a
+ * failure, so that the state says nothing of it.
+ */
+const fatalIn = ({ loop, onAnswer }: RunningCalls, { fatal }: CallResult): Pick<Settlement, "fatal"> | undefined => {
+  if (fatal === undefined || onAnswer !== undefined || loop.isChangingModes) return undefined
+  const error = Cause.squash(fatal)
+  return {
+    fatal: error instanceof Fail && error.reason._tag === "GuardrailBlocked"
+      ? Struct.pick(error.reason, ["guardrail", "reason"])
+      : Failure.describe(error)
+  }
 }
 
 /** Returns groups of calls that may run side by side. The call of an exclusive tool is a group of its own. */
@@ -144,9 +177,9 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
         Loop.emit(loop, { _tag: "ResultAwaited", callId, name, params })
       } else {
         const duration = Math.max(0, Loop.now(loop) - startedAt)
-        slot.settlement = { callId, name, ...answered.settlement, duration }
+        slot.settlement = { callId, name, ...answered.settlement, ...fatalIn(running, answered), duration }
         running.onAnswer?.(answered)
-        if (answered.fatal !== undefined) running.fatal ??= answered.fatal
+        if (answered.fatal !== undefined) slot.ending = { callId, cause: answered.fatal }
       }
       const told = settleInOrder(loop, slots, lastJob)
       // A call before it hasn't ended.

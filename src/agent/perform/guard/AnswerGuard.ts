@@ -10,7 +10,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { next } from "../../../domain/Command.ts"
+import { isTerminal } from "../../../domain/AgentStatus.ts"
 import { textIn } from "../../../domain/conversation/Turns.ts"
 import type { Happening } from "../../../domain/Happening.ts"
 import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
@@ -216,7 +216,7 @@ const seeSaid = (
   parts: ReadonlyArray<AssistantPart>
 ): Effect.Effect<Seen, Fail, unknown> => {
   const { output: codec } = loop.definition
-  const isOver = next(state)._tag === "Stop"
+  const isOver = isTerminal(state.status)
   const found = GuardedAnswer.find(codec, parts, isOver)
   if (found !== undefined) return seeFound(loop, state, parts, found, false)
   // Words that guardrails replaced may have been why an answer didn't fit the schema, so it is looked for again.

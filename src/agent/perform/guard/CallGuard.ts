@@ -76,21 +76,17 @@ export const seeParams = (
   )
 }
 
-/**
- * Returns a handler's own result or failure, decoded from the replacement of its result. If that doesn't decode, there is none any more.
- */
-const ownOf = (
+/** Returns a handler's own result or failure, decoded from the result of its call. If that doesn't decode, there is none any more. */
+export const ownOf = (
   entry: RunTool,
-  { outcome, result }: ToolResult,
-  own: CallResult["own"]
-): Effect.Effect<Partial<CallResult>> => {
-  if (own === undefined) return Effect.succeed({})
+  { outcome, result }: Pick<ToolResult, "outcome" | "result">
+): Effect.Effect<Pick<CallResult, "own">> => {
   const { failureSchema, successSchema } = entry.tool
   const schema = outcome === "Succeeded" ? successSchema : failureSchema
   return Effect.matchCauseEager(Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(result), {
     onFailure: () => ({}),
     onSuccess: (value) => ({ own: outcome === "Succeeded" ? Exit.succeed(value) : Exit.fail(value) })
-  }) as Effect.Effect<Partial<CallResult>>
+  }) as Effect.Effect<Pick<CallResult, "own">>
 }
 
 /** The result of a tool, and what its model reads instead, if that is something else. */
@@ -156,7 +152,8 @@ export const seeResult = (
         })
       }
       if (!checked.isReplaced) return Effect.succeed(answered)
-      return Effect.map(ownOf(entry, checked.value, own), (read): CallResult => ({
+      const reading = own === undefined ? Effect.succeed<Pick<CallResult, "own">>({}) : ownOf(entry, checked.value)
+      return Effect.map(reading, (read): CallResult => ({
         settlement: checked.value,
         ...read,
         ...(!isFatal
