@@ -302,7 +302,7 @@ export interface Conversation {
  *
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds, and `turns` is how many turns the conversation
  * had then. If turns were cut or edited since, `view` holds the original turns with their summaries, and how many turns are shown instead.
- * `before` holds the settings and the history of modes from before it was entered.
+ * `before` holds the conversation settings and the history of modes from before it was entered.
  *
  * @category schemas
  * @since 0.1.0
