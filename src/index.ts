@@ -117,7 +117,7 @@ export * as Mode from "./modes/Mode.ts"
 export * as ModeTransition from "./domain/ModeTransition.ts"
 
 /**
- * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
+ * A plan: agents and effects as the nodes of a graph. Each starts as soon as its own inputs are there.
  *
  * @since 0.1.0
  */
@@ -159,7 +159,7 @@ export * as ToolPolicy from "./agent/definition/ToolPolicy.ts"
 export * as Trace from "./agent/trace/Trace.ts"
 
 /**
- * Tokens spent, where a number that no provider reported stays unknown.
+ * Tokens spent; a number that no provider reported stays unknown.
  *
  * @since 0.1.0
  */

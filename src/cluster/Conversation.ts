@@ -94,7 +94,7 @@ export interface Client<out E = unknown, out X = ClusterError>
  * How conversations of an agent are held: how long one stays in memory that nobody talks to, what changes a state of an old version, and how
  * many of the newest events are kept. By default all are: a state is the fold of the whole log.
  *
- * - `tellsStarts`: each start of a model's request or of a call is stored before the run goes on, so that readers hear of it at once
+ * - `tellsStarts`: each start of a model's request or of a call is stored before the run goes on, so that readers see it at once
  * - `services`: services of a conversation's own, made when it runs first on its runner, and released when it leaves the memory
  * - `around`: what stands around each run, such as an observer
  */

@@ -65,7 +65,7 @@ const isOf = <Name extends keyof Bodies>(
  * **Details**
  *
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
- * - `handler` answers where no step of an instruction chain does. Without one, the last user text is said back.
+ * - `handler` answers if no step of an instruction chain does. Without one, the last user text is said back.
  * - `strict` makes each request without a scripted response, and each refused one, an error that fails the scope of the layer with the
  *   reasons. A refused `thread` doesn't count, since its client continues without it. Without `strict` such a request is answered with its
  *   last user text.
@@ -102,7 +102,7 @@ export interface Options<R = never> {
  *   is aborted it rejects, or its body breaks off, with the reason.
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
- * - `wait` waits until so many requests have arrived, and gives them.
+ * - `wait` waits until so many requests have arrived, and returns them.
  * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
  * - `close` breaks off every response that hangs.
  *
@@ -165,7 +165,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
-  // A request learns of an abort only while somebody holds it.
+  // A request notices an abort only while somebody holds it.
   const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
@@ -291,7 +291,7 @@ export const layerServer = <R = never>(
   )
 
 /**
- * Gives the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
+ * Returns the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
  *
  * @category getters
  * @since 0.1.0
@@ -313,7 +313,7 @@ export const entries: Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> =
 )
 
 /**
- * Gives the bodies of the requests so far that weren't refused, of one protocol.
+ * Returns the bodies of the requests so far that weren't refused, of one protocol.
  *
  * @category getters
  * @since 0.1.0
@@ -324,7 +324,7 @@ export const requests = <Name extends keyof Bodies>(
   Effect.flatMap(MockProvider, (provider) => provider.requests(protocol))
 
 /**
- * Waits until so many requests have arrived, and gives them.
+ * Waits until so many requests have arrived, and returns them.
  *
  * @category getters
  * @since 0.1.0

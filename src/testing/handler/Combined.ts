@@ -127,7 +127,7 @@ const run = <R>(told: Effect.Effect<unknown, never, R> | void): Effect.Effect<un
   Effect.isEffect(told) ? told : Effect.void
 
 /**
- * Tells of each request to a handler, and of what came of it, and changes nothing.
+ * Calls your functions before and after each request to a handler, and changes nothing.
  *
  * @category combinators
  * @since 0.1.0
