@@ -62,7 +62,7 @@ export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Del
 export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settled> {}
 
 /**
- * Where a call stands.
+ * The state of a call: what it waits for, or that it has its result.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +70,7 @@ export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settl
 export type CallState = Pending | AwaitingApproval | Approved | AwaitingResult | Answered | Delegated | Settled
 
 /**
- * Schema for where a call stands.
+ * Schema for the state of a call.
  *
  * @category schemas
  * @since 0.1.0

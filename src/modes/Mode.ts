@@ -1,5 +1,5 @@
 /**
- * Modes: scoped resources over a conversation.
+ * Modes: another prompt, tools, model and values for an agent, for a while.
  *
  * Entering a mode runs its set-up. Leaving it runs its clean-up and its finalizers, last in first out, and undoes its changes, as far as
  * its isolation says.

@@ -165,10 +165,10 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
 }
 
 /**
- * Checks the laws of what changes a conversation on its way: a history of a handoff, a transform of a policy, or a summary.
+ * Checks the laws of a function that changes conversations: a history of a handoff, a transform of a policy, or a summary.
  *
- * It is a value as a handoff takes it, or a function with an Effect or without. What it gives is legal, the same each time, and a
- * prompt that a provider takes; what it is given stays as it was. It may fail, and it may give nothing at all.
+ * `change` is a handoff's `history`, or a function of a conversation that returns another, directly or in an Effect. Its result must be
+ * legal, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return nothing.
  *
  * @category laws
  * @since 0.1.0

@@ -70,12 +70,12 @@ const isOf = <Name extends keyof Bodies>(
  *   reasons. A refused `thread` doesn't count, since its client continues without it. Without `strict` such a request is answered with its
  *   last user text.
  * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
- *   take it, as servers do that speak like the provider and know more.
+ *   accept it, as some compatible servers do.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
- * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
+ * - `retryAfter` is how long a 429, 503 or 529 among them tells clients to wait, unless it has headers of its own; no time by default.
  * - `apiKey` is the only accepted key. By default any key is accepted, and none is needed.
- * - `models` are the models that there are. By default any name will do.
+ * - `models` are the only accepted models. By default any name is accepted.
  * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
  * @category models

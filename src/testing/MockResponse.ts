@@ -474,7 +474,7 @@ export const cut: {
 } = dual(2, (self: Input, after: number): MockResponse => breakAfter(self, after, brokenOff))
 
 /**
- * Sends nothing after a number of the response's chunks, ever. Not streamed, the response never comes.
+ * Makes a response hang after a number of its chunks: nothing more is ever sent. Not streamed, the response never comes.
  *
  * **Gotchas**
  *

@@ -78,7 +78,7 @@ export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
 }
 
 /**
- * Makes a case of `conditional` that answers where the condition holds: with a reply, or as another handler does.
+ * Makes a case of `conditional` that answers if the condition holds: with a reply, or as another handler does.
  *
  * @category constructors
  * @since 0.1.0

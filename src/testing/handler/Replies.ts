@@ -63,7 +63,7 @@ export const queue = <const Replies extends ReadonlyArray<Reply<unknown>>>(
 /**
  * Makes a handler that returns the same reply each time, or begins a handler anew each time that it has nothing more to say.
  *
- * Without `times` it goes on for ever. Throws `InvalidLimit` for `times` that is invalid, such as a negative number or a fraction.
+ * Without `times` it never ends. Throws `InvalidLimit` for invalid `times`, such as a negative number or a fraction.
  *
  * @category combinators
  * @since 0.1.0
