@@ -49,6 +49,34 @@ describe("lists of the documentation", () => {
     }
   )
 
+  it.each(globSync("docs/*.md", { cwd: root }).sort())(
+    "%s shows a program or a table on its first screen, and a page to take instead before its second part",
+    (page) => {
+      const lines = read(page).split("\n")
+      const shown = lines.findIndex((line) => line.startsWith("```") || line.startsWith("|"))
+      assert.isTrue(shown > 1 && shown < 24, `the first is in line ${shown + 1}`)
+      const [, second = lines.length] = lines.flatMap((line, i) => line.startsWith("## ") ? [i] : [])
+      assert.match(lines.slice(0, second).join(" "), /\]\([\w-]+\.md/)
+    }
+  )
+
+  it("README.md and docs/agent-options.md have the defaults of Agent.make", () => {
+    const source = read("src/agent/Agent.ts")
+    const used = Object.fromEntries(
+      Array.from(source.matchAll(/options\?\.(\w+) \?\? ([\d_]+)/g), ([, name, value]) => [name!, value!])
+    )
+    assert.hasAllKeys(used, ["maxHandoffs", "maxInputLength", "outputRetries", "toolConcurrency"])
+    const options = rows("docs/agent-options.md", "option")
+    const listed = (option: string) => options.find(([name]) => name === `\`${option}\``)?.[2]
+    for (const [name, value] of Object.entries(used)) assert.strictEqual(listed(name), `\`${value}\``, name)
+    assert.strictEqual(listed("stopWhen"), `\`StopWhen.maxSteps(${StopWhen.defaultCondition.steps})\``)
+    const defaults = rows("README.md", "what").map(([what, text]) => [what, Number.parseInt(text!)] as const)
+    const inReadme = (what: RegExp) => defaults.find(([name]) => what.test(name!))?.[1]
+    assert.strictEqual(inReadme(/^steps/), StopWhen.defaultCondition.steps)
+    assert.strictEqual(inReadme(/^handoffs/), Number(used["maxHandoffs"]))
+    assert.strictEqual(inReadme(/^calls/), Number(used["toolConcurrency"]))
+  })
+
   const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
 
   it("docs/errors.md has every reason of an AgentError", () => {
