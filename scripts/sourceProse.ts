@@ -3,7 +3,8 @@
  */
 import { parseSync, Visitor } from "oxc-parser"
 
-interface Piece {
+/** A line of prose, or a sentence by its first line. */
+export interface Piece {
   readonly line: number
   readonly text: string
 }
@@ -45,21 +46,26 @@ export const pieces = (file: string, source: string): ReadonlyArray<Piece> => [
   ...messages(file, source)
 ]
 
-/** Returns the sentences of a source's comments, each with its first line. Rows of tables aren't sentences. */
-export const sentences = (file: string, source: string): ReadonlyArray<Piece> =>
-  comments(file, source).flatMap((lines) => {
-    const found: Array<{ line: number; text: string }> = []
-    let isOpen = false
-    for (const { line, text } of lines) {
-      if (text === "" || text.startsWith("|")) isOpen = false
-      if (text === "" || text.startsWith("|")) continue
-      if (/^(?:-|\d+\.) /.test(text)) isOpen = false
-      for (const part of text.split(/(?<=[.:!?]) (?=[A-Z`"])/)) {
-        const last = found[found.length - 1]
-        if (isOpen && last !== undefined) last.text += ` ${part}`
-        else found.push({ line, text: part })
-        isOpen = !/[.:!?]$/.test(part)
-      }
+/** Returns the sentences of lines, each with its first line. Rows of tables and headings aren't sentences. */
+export const sentencesOf = (lines: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const found: Array<{ line: number; text: string }> = []
+  let isOpen = false
+  for (const { line, text } of lines) {
+    if (text === "" || /^(?:\||#+ )/.test(text)) {
+      isOpen = false
+      continue
     }
-    return found
-  })
+    if (/^(?:-|\d+\.) /.test(text)) isOpen = false
+    for (const part of text.split(/(?<=[.:!?]) (?=[A-Z`"*[])/)) {
+      const last = found[found.length - 1]
+      if (isOpen && last !== undefined) last.text += ` ${part}`
+      else found.push({ line, text: part })
+      isOpen = !/[.:!?]$/.test(part)
+    }
+  }
+  return found
+}
+
+/** Returns the sentences of a source's comments. */
+export const sentences = (file: string, source: string): ReadonlyArray<Piece> =>
+  comments(file, source).flatMap(sentencesOf)

@@ -5,28 +5,28 @@
  */
 
 /**
- * An agent: a model with instructions and tools, and a loop that goes on until it has an answer.
+ * An agent: a model with instructions and tools, and a loop that continues until there is an answer.
  *
  * @since 0.1.0
  */
 export * as Agent from "./agent/Agent.ts"
 
 /**
- * The error of a run: what went wrong, and the state it went wrong in.
+ * The error of a run: the reason, and the state in which the run failed.
  *
  * @since 0.1.0
  */
 export * as AgentError from "./domain/AgentError.ts"
 
 /**
- * What happened in a run, one value for each thing.
+ * Events: what happened in a run, as data.
  *
  * @since 0.1.0
  */
 export * as AgentEvent from "./domain/AgentEvent.ts"
 
 /**
- * Who of a group begins a run.
+ * Pickers: which agent of a group begins a run.
  *
  * @since 0.1.0
  */
@@ -40,14 +40,14 @@ export * as AgentPicker from "./handoff/AgentPicker.ts"
 export * as AgentState from "./domain/AgentState.ts"
 
 /**
- * Where an agent stands.
+ * The status of a state: what its run needs next, or how it ended.
  *
  * @since 0.1.0
  */
 export * as AgentStatus from "./domain/AgentStatus.ts"
 
 /**
- * How much of a conversation an agent's model is sent.
+ * How much of a conversation each request sends to an agent's model.
  *
  * @since 0.1.0
  */
@@ -68,28 +68,28 @@ export * as Conversation from "./domain/Conversation.ts"
 export * as Dialogue from "./handoff/Dialogue.ts"
 
 /**
- * What may pass: guardrails on what users say, on answers, on calls and their results, and on handoffs.
+ * Guardrails: checks of what users say, of answers, of calls and their results, and of handoffs.
  *
  * @since 0.1.0
  */
 export * as Guardrail from "./agent/Guardrail.ts"
 
 /**
- * Several agents that hold one conversation: who starts, and how they collaborate.
+ * Groups: several agents that hold one conversation by rules of yours.
  *
  * @since 0.1.0
  */
 export * as Group from "./handoff/Group.ts"
 
 /**
- * The offer to a model that another agent take the conversation over.
+ * Handoffs: offers to a model that another agent takes the conversation over.
  *
  * @since 0.1.0
  */
 export * as Handoff from "./handoff/Handoff.ts"
 
 /**
- * How the agents of a group collaborate, as an immutable value.
+ * Policies: which agent of a group continues after another, and what crosses at a handoff.
  *
  * @since 0.1.0
  */
@@ -103,7 +103,7 @@ export * as HandoffPolicy from "./handoff/HandoffPolicy.ts"
 export * as McpToolkit from "./agent/definition/McpToolkit.ts"
 
 /**
- * Scoped resources over a conversation: what entering sets up, and what leaving undoes.
+ * Modes: another prompt, tools, model and values for an agent, for a while; leaving a mode undoes them.
  *
  * @since 0.1.0
  */
@@ -117,7 +117,7 @@ export * as Mode from "./modes/Mode.ts"
 export * as ModeTransition from "./domain/ModeTransition.ts"
 
 /**
- * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
+ * A plan: agents and effects as the nodes of a graph. Each starts as soon as its own inputs are there.
  *
  * @since 0.1.0
  */
@@ -131,14 +131,14 @@ export * as Plan from "./handoff/Plan.ts"
 export * as Session from "./agent/Session.ts"
 
 /**
- * When a run stops before its model has nothing more to do.
+ * Conditions that end a run before its model is done, such as limits on steps, tokens and cost.
  *
  * @since 0.1.0
  */
 export * as StopWhen from "./agent/StopWhen.ts"
 
 /**
- * Pieces of the system prompt that are added while a conversation goes on.
+ * Changes of the system prompt during a conversation.
  *
  * @since 0.1.0
  */
@@ -152,14 +152,14 @@ export * as SystemPrompt from "./modes/SystemPrompt.ts"
 export * as ToolPolicy from "./agent/definition/ToolPolicy.ts"
 
 /**
- * What a run did, for people to read: as a Markdown log, as a diagram, and as a file that grows while the run goes.
+ * What a run did, for people: as a Markdown log, as a diagram, and as a file that grows during the run.
  *
  * @since 0.1.0
  */
 export * as Trace from "./agent/trace/Trace.ts"
 
 /**
- * Tokens spent, where a number that no provider reported stays unknown.
+ * Tokens spent; a number that no provider reported stays unknown.
  *
  * @since 0.1.0
  */

@@ -217,7 +217,7 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
-   * Changes settings of the agent in control: which tools it offers, which of them its model must or may use, which of its models is asked.
+   * Changes conversation settings: which tools the agent in control offers, which of them its model must or may use, which model is asked.
    * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own.
    */
   readonly configure: (settings: SettingsChange) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>

@@ -38,7 +38,7 @@ const expired = /expired/i
 const missingKey =
   /(no|missing|didn't provide an|not provide an?|without an?) (api[ -]?key|authentication|auth(orization)? header)|(api[ -]?key|header|authentication).{0,20}(is )?(required|missing)/i
 
-/** The statuses that names of errors mean, for errors in a stream, where the response has begun with 200. */
+/** The statuses that names of errors mean, for errors in a stream whose response has begun with 200. */
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [
   [spent, 402],
   [policy, 400],

@@ -5,6 +5,6 @@
  */
 type Headers = Readonly<Record<string, string>>
 
-/** Gives headers without cookies. */
+/** Returns headers without cookies. */
 export const shown = (headers: Headers): Headers =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "set-cookie"))

@@ -118,7 +118,7 @@ type Proxied<Type extends string> = EntityProxy.ConvertRpcs<
 /** A client of `EntityProxy.toRpcGroup` for the entity of a name. */
 export type Rpcs<Name extends string> = RpcClient.RpcClient<Proxied<Name>, RpcClientError>
 
-/** Gives the requests of an entity to one of its ids by a client from outside of the cluster. */
+/** Returns the requests of an entity to one of its ids by a client from outside of the cluster. */
 export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name, id: string): Requests => {
   // What `EntityProxy` makes of an entity has the id beside each payload. Its type is computed from the entity's and the name's, so TypeScript
   // can't look up a request in it by a tag that is put together here.

@@ -91,12 +91,14 @@ export interface Client<out E = unknown, out X = ClusterError>
 {}
 
 /**
- * How conversations of an agent are held: how long one stays in memory that nobody talks to, what changes a state of an old version, and how
- * many of the newest events are kept. By default all are: a state is the fold of the whole log.
+ * Options of conversations on a cluster.
  *
- * - `tellsStarts`: each start of a model's request or of a call is stored before the run goes on, so that readers hear of it at once
- * - `services`: services of a conversation's own, made when it runs first on its runner, and released when it leaves the memory
- * - `around`: what stands around each run, such as an observer
+ * - `maxIdleTime`: how long a conversation that nobody talks to stays in memory; 1 minute by default
+ * - `migrate`: changes a stored state that names an agent, a mode or a tool which this version lacks
+ * - `keepEvents`: how many of the newest events are kept; all by default
+ * - `tellsStarts`: stores each start of a request or a call before it begins, so that readers see it at once; `false` by default
+ * - `services`: services of each conversation's own, made before its first run on a runner, and released when it leaves the memory
+ * - `around`: wraps each run, for example in `Agent.observe`
  */
 export interface Options<S = never> {
   readonly maxIdleTime?: Duration.Input | undefined

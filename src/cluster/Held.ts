@@ -26,7 +26,7 @@ export interface Open {
   readonly journal: { readonly isClosed: boolean; readonly close: () => void; readonly end: Effect.Effect<void> }
 }
 
-/** What a message can't be handled for: the session's errors mean that the log is lost, but for those that tell of the message. */
+/** What a message can't be handled for: the session's errors mean that the log is lost, except for those about the message. */
 export type Failure = SessionError | ConversationError
 
 /** Interrupts a message so that it is left for the next owner of its entity. */
@@ -35,7 +35,7 @@ const abandon: Effect.Effect<never> = Effect.callback<never>(() => {
   fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
 })
 
-/** Gives the error that the asker gets, or nothing where the log was lost. */
+/** Returns the error that the asker gets, or nothing if the log was lost. */
 const errorOf = (id: string, error: Failure): ConversationError | undefined => {
   if (!isSessionError(error)) return error
   const { reason } = error

@@ -320,7 +320,7 @@ export interface ModeFailed extends Case<"ModeFailed"> {}
 /** A move between modes was requested. The latest request is carried out before the model is asked next. */
 export interface ModeTransitionRequested extends Case<"ModeTransitionRequested"> {}
 /**
- * The state was changed by hand: a mode's value, a piece of the prompt, the settings, or the view of the conversation. `mode` is the place
+ * The state was changed by hand: a mode's value, a piece of the prompt, the conversation settings, or the view of the conversation. `mode` is the place
  * of the mode in the stack, from 0 at the bottom; it is missing if the mode is the innermost.
  */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}

@@ -1,5 +1,5 @@
 /**
- * Where an agent stands, as a closed union of plain immutable values.
+ * The status of a state: what its run needs next, or how it ended, as a closed union of plain immutable values.
  *
  * A status names agents and tool calls and never holds live things, so each one survives JSON.
  *
@@ -59,7 +59,7 @@ export const Failure = Schema.Struct({
 export interface Failure extends Schema.Schema.Type<typeof Failure> {}
 
 /**
- * Schema for where an agent stands.
+ * Schema for the status of a state.
  *
  * @category schemas
  * @since 0.1.0
@@ -86,7 +86,7 @@ export interface Complete extends Case<"Complete"> {}
 export interface Failed extends Case<"Failed"> {}
 
 /**
- * Where an agent stands.
+ * The status of a state: what its run needs next, or how it ended.
  *
  * @category models
  * @since 0.1.0

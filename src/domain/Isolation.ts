@@ -1,11 +1,11 @@
 /**
  * How much of a conversation a mode keeps to itself.
  *
- * | | none | config | thread | fork |
+ * | what | none | config | thread | fork |
  * |---|---|---|---|---|
  * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
  * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
- * | settings changed inside | stay | restored | stay | restored |
+ * | conversation settings changed inside | stay | restored | stay | restored |
  * | prompt segments that persist | stay | stay | stay | dropped |
  * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
  *
@@ -14,7 +14,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * The levels, by how much of the messages they keep to themselves, the least first. Only `config` and `fork` restore settings.
+ * The levels, by how much of the messages they keep to themselves, the least first. Only `config` and `fork` restore conversation settings.
  *
  * @category constants
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * The settings of an agent that can change during a conversation, as data: names of tools and of a model.
+ * The conversation settings of an agent, which can change during a conversation, as data: names of tools and of a model.
  *
  * @since 0.1.0
  */

@@ -62,7 +62,7 @@ export interface Delegated extends Schema.Schema.Type<typeof CallState.cases.Del
 export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settled> {}
 
 /**
- * Where a call stands.
+ * The state of a call: what it waits for, or that it has its result.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +70,7 @@ export interface Settled extends Schema.Schema.Type<typeof CallState.cases.Settl
 export type CallState = Pending | AwaitingApproval | Approved | AwaitingResult | Answered | Delegated | Settled
 
 /**
- * Schema for where a call stands.
+ * Schema for the state of a call.
  *
  * @category schemas
  * @since 0.1.0
@@ -302,7 +302,7 @@ export interface Conversation {
  *
  * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds, and `turns` is how many turns the conversation
  * had then. If turns were cut or edited since, `view` holds the original turns with their summaries, and how many turns are shown instead.
- * `before` holds the settings and the history of modes from before it was entered.
+ * `before` holds the conversation settings and the history of modes from before it was entered.
  *
  * @category schemas
  * @since 0.1.0

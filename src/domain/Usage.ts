@@ -1,5 +1,5 @@
 /**
- * Tokens spent, where a number that no provider reported stays unknown.
+ * Tokens spent; a number that no provider reported stays unknown.
  *
  * A `RequestUsage` is what one request reported: an absent field is unknown, never zero. A `Usage` is the sum over
  * requests: for each kind of token what is `known`, and how many requests were `unreported`, so that a total is exact

@@ -1,5 +1,5 @@
 /**
- * A plan: agents and effects as the nodes of a graph, where each starts as soon as its own inputs are there.
+ * A plan: agents and effects as the nodes of a graph. Each starts as soon as its own inputs are there.
  *
  * A plan is a value. An edge compiles if its value fits the input of its target; `make` checks the rest. What a run may fail with and needs
  * is collected from all nodes, edges and fallbacks.

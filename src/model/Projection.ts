@@ -57,7 +57,7 @@ export class Projection {
     return system === undefined ? first.slice() : first.toSpliced(0, 0, system)
   }
 
-  /** Gives the first messages as a history of its own, with what was made of them. */
+  /** Returns the first messages as a history of its own, with what was made of them. */
   fork(count: number): Projection {
     const forked = new Projection(this.#messages.slice(0, count))
     for (const [form, made] of this.#made) {

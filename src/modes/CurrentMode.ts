@@ -208,7 +208,7 @@ export const updateView = (
   })
 
 /**
- * Changes settings of the agent: which tools it offers, which of them its model must or may use, which of its models is asked. A setting that
+ * Changes conversation settings: which tools the agent offers, which of them its model must or may use, which model is asked. A setting that
  * isn't given stays as it is; one that is `undefined` returns to the agent's own.
  *
  * Leaving a mode of isolation `config` or `fork` restores what was set before. Fails with `UnknownSetting` if the agent doesn't have a tool

@@ -1,14 +1,14 @@
 /**
- * Modes: scoped resources over a conversation.
+ * Modes: another prompt, tools, model and values for an agent, for a while.
  *
  * Entering a mode runs its set-up. Leaving it runs its clean-up and its finalizers, last in first out, and undoes its changes, as far as
  * its isolation says.
  *
- * | | none | config | thread | fork |
+ * | what | none | config | thread | fork |
  * |---|---|---|---|---|
  * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
  * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
- * | settings changed inside | stay | restored | stay | restored |
+ * | conversation settings changed inside | stay | restored | stay | restored |
  * | prompt segments that persist | stay | stay | stay | dropped |
  * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
  *

@@ -1,5 +1,5 @@
 /**
- * Pieces of the system prompt that are added to an agent's instructions while a conversation goes on.
+ * Pieces of the system prompt that are added to an agent's instructions during a conversation.
  *
  * A model gets prepends, the agent's instructions, sections and appends, in this order, with an empty line between them. Pieces that are
  * added in a mode are removed when the mode is left, unless they `persist`; pieces that are added outside of any mode stay.

@@ -193,7 +193,7 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies with `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
  * - A tape can be played streamed or not, however it was recorded.
- * - Models that agents and modes bring along, plans of them too, are on the same tape, and so are the handlers of toolkits that
+ * - Models of the agents and modes themselves, `ExecutionPlan`s too, are on the same tape, and so are the handlers of toolkits that
  *   have them: replayed, none of them is built or run.
  *
  * @category layers
@@ -223,7 +223,7 @@ export const layer = <const M extends Mode = "auto">(
  *
  * **Details**
  *
- * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. Where
+ * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. If
  * the log doesn't say what a run began with, the answers of each agent are played in their order. Of a failure a log has the
  * tag and the message.
  *
@@ -288,7 +288,7 @@ const handlersOf = <T extends Record<string, Tool.Any>>(
  * A call is found by the path of its agent, the name of its tool and its parameters, and what it gives goes through the schemas
  * of the tool. Preliminary results and failures are played, too. A call that was interrupted never answers.
  *
- * Handlers that an agent's toolkit brings along don't come from the environment: `layer` alone has them on the tape.
+ * Handlers that an agent's toolkit has don't come from the environment: `layer` alone has them on the tape.
  *
  * @category layers
  * @since 0.1.0

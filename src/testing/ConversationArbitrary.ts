@@ -116,8 +116,8 @@ const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<P
 }
 
 /**
- * Random prompts as agents send them: all calls have their results, and a user speaks first. Any provider takes them: what
- * one alone would, a text without words that it attached something to or an answer of mere reasoning, isn't there.
+ * Random prompts as agents send them: all calls have their results, and a user speaks first. Any provider
+ * accepts them: they have no texts without words, and no answers of reasoning alone, which only some providers accept.
  *
  * @category arbitraries
  * @since 0.1.0

@@ -36,7 +36,7 @@ export { defaultPolicy, type Policy, strictPolicy } from "./rules/Policy.ts"
 export { type ForeignMessage, type Kind, kinds, type Message, type Violation } from "./rules/Violation.ts"
 
 /**
- * Gives every violation of the rules in a prompt, or in messages; none where all are kept.
+ * Returns every violation of the rules in a prompt, or in messages; none if all are kept.
  *
  * What `policy` leaves out is as `defaultPolicy` has it.
  *

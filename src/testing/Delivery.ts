@@ -83,7 +83,7 @@ const finish = (self: Delivery): ReadonlyArray<Response.FinishPartEncoded> =>
     ...(self.metadata === undefined ? undefined : { metadata: self.metadata })
   }]
 
-/** What a response says of itself: its model, where that has a name. */
+/** What a response says of itself: its model, if that has a name. */
 const about = ({ model }: Delivery): ReadonlyArray<Response.ResponseMetadataPartEncoded> =>
   model === undefined ? [] : [{ type: "response-metadata", modelId: model }]
 

@@ -50,14 +50,14 @@ export interface AnyHandler {
 export type HandlerServices<H> = H extends Handler<infer R> ? R : never
 
 /**
- * A response, or a function of the request that gives one, with an Effect or without.
+ * A response, or a function of the request that returns one, with an Effect or without.
  *
  * @category models
  * @since 0.1.0
  */
 export type Reply<R = never> = MockResponse.Input | ReplyFunction<R>
 
-/** A function of the request that gives a response, with an Effect or without. */
+/** A function of the request that returns a response, with an Effect or without. */
 export type ReplyFunction<R = never> = (
   request: MockRequest
 ) => MockResponse.Input | Effect.Effect<MockResponse.Input, AiError.AiError, R>
@@ -82,19 +82,19 @@ export class UnansweredRequest
   }
 }
 
-/** What a handler tells of its state: what it has left to say, and the states that it went through. */
+/** What a handler reports about its state: what it has left to say, and the states that it went through. */
 export interface Told {
   readonly left?: () => string | undefined
   readonly history?: () => ReadonlyArray<string>
 }
 
-/** What the handlers of one layer tell of their states, each with the agent that it answers for. */
+/** What the handlers of one layer report about their states, each with the agent that it answers for. */
 export interface Building {
   readonly agent: string
   readonly told: Array<Told & { readonly agent: string; readonly handler: AnyHandler }>
 }
 
-/** Where handlers tell of their states as they are made. Nobody listens unless it is provided. */
+/** Where handlers report their states as they are made. Nobody listens unless it is provided. */
 export const CurrentBuilding = Context.Reference<Building | undefined>("troupe/testing/Handler/CurrentBuilding", {
   defaultValue: () => undefined
 })
@@ -102,7 +102,7 @@ export const CurrentBuilding = Context.Reference<Building | undefined>("troupe/t
 /** Makes a handler of what makes its answers. */
 export const fromMake = <R>(make: Effect.Effect<Answer<R>>): Handler<R> => ({ [TypeId]: TypeId, make })
 
-/** Makes a handler of a function that begins a new state, and tells of it. */
+/** Makes a handler of a function that begins a new state, and reports it. */
 export const stateful = <R>(begin: () => readonly [Answer<R>, Told]): Handler<R> => {
   const handler: Handler<R> = fromMake(Effect.withFiber((fiber) => {
     const building = fiber.getRef(CurrentBuilding)

@@ -4,7 +4,7 @@
  * 1. The last message of the user that carries a chain counts. The model's turns since are counted, and the step of that
  *    number answers; messages of the assistant that follow each other are one turn.
  * 2. A request alone decides. Retried or beside others, it gets the same answer.
- * 3. Past the end, and where a chain or a step can't be read, the fallback answers. No other step moves up, and no older
+ * 3. Past the end, and if a chain or a step can't be read, the fallback answers. No other step moves up, and no older
  *    chain takes over.
  * 4. Chains nest: one inside the parameters of a call drives the agent that is called with them.
  *
@@ -82,7 +82,7 @@ const toStep = (input: StepInput): Instruction.Step | null =>
   typeof input === "string" || (input !== null && isMessage(input)) ? { messages: [toMessage(input)] } : input
 
 /**
- * Makes a chain of steps, one for each turn of the model. What is wrong with one is thrown as a `ChainError`.
+ * Makes a chain of steps, one for each turn of the model. Throws `ChainError` for an invalid one.
  *
  * @category constructors
  * @since 0.1.0
@@ -312,7 +312,7 @@ const chains: Handler = fromMake(Effect.succeed(answer))
 /**
  * Makes a handler of a mock model that answers with the chain in the prompt, or else as the fallback does.
  *
- * Without a fallback it declines where no step answers. What is wrong in a chain is logged as a warning.
+ * Without a fallback it declines if no step answers. What is wrong in a chain is logged as a warning.
  *
  * @category constructors
  * @since 0.1.0

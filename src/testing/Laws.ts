@@ -1,7 +1,7 @@
 /**
  * Laws of every agent, group, mode, history and store, to check your own in a line.
  *
- * 1. Each law runs with random models that call whatever they are offered. Models that agents bring along aren't asked.
+ * 1. Each law runs with random models that call whatever they are offered. Models of the agents' own aren't asked.
  * 2. What breaks a law is shrunk, and the error says which law it was, what the models said, and what the run told.
  * 3. Nothing here knows a test runner: each law is an Effect that fails with `LawBroken`.
  * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
@@ -126,7 +126,7 @@ export const mode = <M extends AnyMode>(
 
 /**
  * How the laws of a guardrail are checked: `texts` are what it is tried with beside random ones, on its own and in what is said in
- * runs, `output` is the schema of the answers that it stands on where they aren't texts, and `layer` has what its check needs.
+ * runs, `output` is the schema of the answers that it checks if they aren't texts, and `layer` has what its check needs.
  *
  * @category models
  * @since 0.1.0
@@ -149,8 +149,8 @@ type GuardrailArgs<Value, R, Needs extends keyof GuardrailOptions<Value, R>> = [
 /**
  * Checks the laws of a guardrail.
  *
- * The same value has the same verdict each time, which fits where it stands; what it puts in the place of a value passes; what it is
- * given stays as it was. An agent on which it stands, at each stage where it can, keeps the laws of runs.
+ * The same value has the same verdict each time, which fits its stage; what it puts in the place of a value passes; what it is
+ * given stays as it was. An agent with the guardrail, at each stage that it fits, keeps the laws of runs.
  *
  * @category laws
  * @since 0.1.0
@@ -165,10 +165,10 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
 }
 
 /**
- * Checks the laws of what changes a conversation on its way: a history of a handoff, a transform of a policy, or a summary.
+ * Checks the laws of a function that changes conversations: a history of a handoff, a transform of a policy, or a summary.
  *
- * It is a value as a handoff takes it, or a function with an Effect or without. What it gives is legal, the same each time, and a
- * prompt that a provider takes; what it is given stays as it was. It may fail, and it may give nothing at all.
+ * `change` is a handoff's `history`, or a function of a conversation that returns another, directly or in an Effect. Its result must be
+ * legal, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return nothing.
  *
  * @category laws
  * @since 0.1.0

@@ -69,12 +69,12 @@ const isOf = <Name extends keyof Bodies>(
  * - `strict` refuses that answer: a request that no script answers gets an error. Such a request, and each refused one, fails the scope of the
  *   layer with the reasons. A refused `thread` doesn't count, since its client continues without it.
  * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
- *   take it, as servers do that speak like the provider and know more.
+ *   accept it, as some compatible servers do.
  * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
  *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
- * - `retryAfter` is what a 429, 503 or 529 of these tells to wait, unless it has headers of its own. By default, none.
+ * - `retryAfter` is how long a 429, 503 or 529 among them tells clients to wait, unless it has headers of its own; no time by default.
  * - `apiKey` is the only accepted key. By default any key is accepted, and none is needed.
- * - `models` are the models that there are. By default any name will do.
+ * - `models` are the only accepted models. By default any name is accepted.
  * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
  * @category models
@@ -101,7 +101,7 @@ export interface Options<R = never> {
  *   is aborted it rejects, or its body breaks off, with the reason.
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
  * - `requests` are the bodies of those that weren't refused, of one protocol.
- * - `wait` waits until so many requests have arrived, and gives them.
+ * - `wait` waits until so many requests have arrived, and returns them.
  * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
  * - `close` breaks off every response that hangs.
  *
@@ -164,7 +164,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
-  // A request learns of an abort only while somebody holds it.
+  // A request notices an abort only while somebody holds it.
   const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
@@ -290,7 +290,7 @@ export const layerServer = <R = never>(
   )
 
 /**
- * Gives the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
+ * Returns the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
  *
  * @category getters
  * @since 0.1.0
@@ -312,7 +312,7 @@ export const entries: Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> =
 )
 
 /**
- * Gives the bodies of the requests so far that weren't refused, of one protocol.
+ * Returns the bodies of the requests so far that weren't refused, of one protocol.
  *
  * @category getters
  * @since 0.1.0
@@ -323,7 +323,7 @@ export const requests = <Name extends keyof Bodies>(
   Effect.flatMap(MockProvider, (provider) => provider.requests(protocol))
 
 /**
- * Waits until so many requests have arrived, and gives them.
+ * Waits until so many requests have arrived, and returns them.
  *
  * @category getters
  * @since 0.1.0

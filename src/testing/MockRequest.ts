@@ -74,7 +74,7 @@ const noPath: ReadonlyArray<string> = []
 
 const isToolResult = (part: Prompt.ToolMessagePart): part is Prompt.ToolResultPart => part.type === "tool-result"
 
-/** Reads its parts off the prompt only where a handler asks for them. */
+/** Reads its parts off the prompt only if a handler asks for them. */
 class Request implements MockRequest {
   readonly agent: string
   readonly path: ReadonlyArray<string>

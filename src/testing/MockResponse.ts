@@ -3,7 +3,7 @@
  *
  * 1. A response says the same streamed as at once: streaming only cuts it.
  * 2. What isn't set is what a silent provider leaves out: usage is unknown, never zero.
- * 3. The finish reason is `"tool-calls"` where a call waits for its result, else `"stop"`, unless it is set.
+ * 3. The finish reason is `"tool-calls"` if a call waits for its result, else `"stop"`, unless it is set.
  * 4. A call without an id gets one as the response is sent: `call_1`, `call_2`, … in the order of the layer's calls.
  *
  * Wherever a response is asked for, a string will do and means `text`.
@@ -60,7 +60,7 @@ export interface ToolCall extends Omit<Response.ToolCallPartEncoded, "id"> {
   readonly gives?: GivenResult
 }
 
-/** What a call of a tool gives, its success or its failure. */
+/** What a call of a tool returns, its success or its failure. */
 export interface GivenResult {
   readonly result: unknown
   readonly isFailure: boolean
@@ -101,7 +101,7 @@ export type ResponsePart =
   | ApprovalRequest
   | Raw
 
-/** How a response fails: at once, or `after` a number of its chunks where it is streamed. */
+/** How a response fails: at once, or `after` a number of its chunks if it is streamed. */
 export interface Failure {
   readonly error: AiError.AiError
   readonly after: number
@@ -134,7 +134,7 @@ interface PartOptions {
   readonly metadata?: Part.Metadata
 }
 
-/** Options of a call: its id, and what its tool gives where `MockModel.handlers` answers it. */
+/** Options of a call: its id, and what its tool returns if `MockModel.handlers` answers it. */
 export interface CallOptions extends PartOptions {
   readonly id?: string
   readonly result?: unknown
@@ -152,7 +152,7 @@ const of = (...parts: ReadonlyArray<ResponsePart>): MockResponse => ({ _tag: "Mo
 export const text = (text: string, options?: PartOptions): MockResponse => of({ type: "text", text, ...options })
 
 /**
- * Gives the response that an input stands for.
+ * Returns the response that an input stands for.
  *
  * @category constructors
  * @since 0.1.0
@@ -169,7 +169,7 @@ export const reasoning = (text: string, options?: PartOptions): MockResponse =>
   of({ type: "reasoning", text, ...options })
 
 /**
- * Makes a response that calls a tool. The `result` is what the tool gives where `MockModel.handlers` answers the call.
+ * Makes a response that calls a tool. The `result` is what the tool returns if `MockModel.handlers` answers the call.
  *
  * @category constructors
  * @since 0.1.0
@@ -186,7 +186,7 @@ export const toolCall = (name: string, params: unknown, options: CallOptions = {
 }
 
 /**
- * Makes a response that is a value as JSON, for where an object or an output was asked for.
+ * Makes a response that is a value as JSON, for requests for an object and agents with an `output`.
  *
  * @category constructors
  * @since 0.1.0
@@ -316,7 +316,7 @@ export const httpError = (status: number, options?: Omit<HttpFailure, "status">)
 }
 
 /**
- * Puts responses together to one: their parts in order, as where a model thinks, speaks and calls two tools in one turn.
+ * Puts responses together to one: their parts in order, as when a model thinks, speaks and calls two tools in one turn.
  *
  * Of anything but parts, the last response that sets it counts.
  *
@@ -414,7 +414,7 @@ export const chunked: {
  * **Details**
  *
  * A chunk is what is sent at a time: a piece of text, reasoning or parameters, or a part that isn't cut. A response that
- * breaks never finishes, even where it has no more chunks than that.
+ * breaks never finishes, even if it has no more chunks than that.
  *
  * **Example** (A stream that dies after two words)
  *
@@ -459,7 +459,7 @@ const brokenOff = new AiError.NetworkError({
 })
 
 /**
- * Cuts the connection after a number of the response's chunks: the request fails as where a network is lost.
+ * Cuts the connection after a number of the response's chunks: the request fails as when a network is lost.
  *
  * **When to use**
  *
@@ -474,7 +474,7 @@ export const cut: {
 } = dual(2, (self: Input, after: number): MockResponse => breakAfter(self, after, brokenOff))
 
 /**
- * Sends nothing after a number of the response's chunks, ever. Not streamed, the response never comes.
+ * Makes a response hang after a number of its chunks: nothing more is ever sent. Not streamed, the response never comes.
  *
  * **Gotchas**
  *

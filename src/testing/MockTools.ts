@@ -25,7 +25,7 @@ export interface CallOfTool {
 }
 
 /**
- * What tools give, by name: a value, or a function of the parameters that gives one, with an Effect or without.
+ * What tools give, by name: a value, or a function of the parameters that returns one, with an Effect or without.
  *
  * @category models
  * @since 0.1.0

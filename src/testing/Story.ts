@@ -70,7 +70,7 @@ import { addressed, type Calls, carriedOut, decisionOf, knownAt, take, type Tell
 export * from "./story/Step.ts"
 
 /**
- * Error for a story that doesn't hold. `step` counts from 1, 0 where there is none.
+ * Error for a story that doesn't hold. `step` counts from 1, 0 if there is none.
  *
  * @category errors
  * @since 0.1.0
@@ -247,7 +247,7 @@ const takeStep = (
   }
 }
 
-/** Takes steps one after the other. What asks nobody is done before each, but for an expectation, which sees it, and a given event. */
+/** Takes steps one after the other. What asks nobody is done before each, except for an expectation, which sees it, and a given event. */
 const takeAll = (
   given: Telling,
   calls: Calls,
@@ -283,7 +283,7 @@ const withWish = (given: Telling, calls: Calls, { stage }: Extract<Step, { reado
     : self
 }
 
-/** Gives what is left to do at the end. An agent that waits for an approval, has ended or was interrupted needs nothing. */
+/** Returns what is left to do at the end. An agent that waits for an approval, has ended or was interrupted needs nothing. */
 const finish = (given: Telling): Result.Result<AgentState.AgentState, Problem> => {
   const self = goOn(given, [])
   const { isInterrupted, state } = self
@@ -318,7 +318,7 @@ const begin = (given: Given): Telling => {
 const isContinued = (given: Runnable | Continued): given is Continued => "agent" in given
 
 /**
- * Tells a story from a state, or of an agent or a group, and gives the last state or why the story fails.
+ * Tells a story from a state, or of an agent or a group, and returns the last state or why the story fails.
  *
  * @category running
  * @since 0.1.0
@@ -341,7 +341,7 @@ export const tell = (
 }
 
 /**
- * Tells a story as `tell` does, and gives the last state. Throws `StoryFailed` where the story doesn't hold.
+ * Tells a story as `tell` does, and returns the last state. Throws `StoryFailed` if the story doesn't hold.
  *
  * @category running
  * @since 0.1.0

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import * as JsonValue from "../domain/JsonValue.ts"
 
-/** Gives what was encoded at once, without services. */
+/** Returns what was encoded at once, without services. */
 const encodedOf = (encoded: Effect.Effect<unknown, Schema.SchemaError, unknown>): Schema.Json => {
   if (!Exit.isExit(encoded)) throw new Error("its schema is encoded by services")
   if (Exit.isFailure(encoded)) throw Cause.squash(encoded.cause)
@@ -26,7 +26,7 @@ export const jsonOf = (schema: Schema.Constraint): Arbitrary.Arbitrary<Schema.Js
   return Arbitrary.map(Arbitrary.schema(schema), (value) => encodedOf(encode(value)))
 }
 
-/** The schema that a JSON schema describes. Throws where that can't be read. */
+/** The schema that a JSON schema describes. Throws if that can't be read. */
 export const fromJsonSchema = (json: JsonSchema.JsonSchema) =>
   SchemaRepresentation.fromJsonSchemaDocument(JsonSchema.fromSchemaDraft2020_12(json), { patterns: "ignore" })
 

@@ -1,51 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { globSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { globSync } from "node:fs"
 import { parseSync, Visitor } from "oxc-parser"
 import * as Troupe from "troupe"
 import { Agent, AgentError, AgentEvent, AgentStatus, Conversation, Guardrail, StopWhen } from "troupe"
+import * as Cluster from "troupe/cluster"
+import * as Testing from "troupe/testing"
 import { MockModel } from "troupe/testing"
 import { root } from "../../scripts/examples.ts"
-
-const read = (file: string): string => readFileSync(join(root, file), "utf8")
-
-/** The rows of the tables of a page whose first columns have these headers, as cells. */
-const rows = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
-  const found: Array<ReadonlyArray<string>> = []
-  let isInside = false
-  for (const line of read(page).split("\n")) {
-    const cells = line.startsWith("|") ? line.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim()) : undefined
-    if (cells === undefined) isInside = false
-    else if (isInside && !/^-+$/.test(cells[0]!)) found.push(cells)
-    else if (headers.every((header, i) => cells[i] === header)) isInside = true
-  }
-  return found
-}
-
-/** What stands in code in a cell. */
-const codes = (cell: string | undefined): ReadonlyArray<string> =>
-  Array.from((cell ?? "").matchAll(/`([^`]+)`/g), ([, code]) => code!)
-
-/** The names of the first column, where `length({ max })` is named `length`. */
-const names = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<string> =>
-  [...new Set(rows(page, ...headers).flatMap(([cell]) => codes(cell)).map((code) => /^\w+/.exec(code)?.[0] ?? code))]
-    .sort()
-
-/** The members of an interface. */
-const membersOf = (file: string, name: string): ReadonlyArray<string> => {
-  const members: Array<string> = []
-  new Visitor({
-    TSInterfaceDeclaration: ({ body, id }) => {
-      if (id.name !== name) return
-      for (const member of body.body) {
-        if (member.type === "TSPropertySignature" && member.key.type === "Identifier") members.push(member.key.name)
-      }
-    }
-  }).visit(parseSync(file, read(file)).program)
-  assert.isAbove(members.length, 4)
-  return members.sort()
-}
+import { codes, membersOf, names, read, rows } from "./tables.ts"
 
 const tags = Object.keys(AgentEvent.AgentEvent.cases) as ReadonlyArray<AgentEvent.AgentEvent["_tag"]>
 const common = rows("docs/events.md", "field", "what it is").flatMap(([cell]) => codes(cell))
@@ -86,6 +49,34 @@ describe("lists of the documentation", () => {
     }
   )
 
+  it.each(globSync("docs/*.md", { cwd: root }).sort())(
+    "%s shows a program or a table on its first screen, and a page to take instead before its second part",
+    (page) => {
+      const lines = read(page).split("\n")
+      const shown = lines.findIndex((line) => line.startsWith("```") || line.startsWith("|"))
+      assert.isTrue(shown > 1 && shown < 24, `the first is in line ${shown + 1}`)
+      const [, second = lines.length] = lines.flatMap((line, i) => line.startsWith("## ") ? [i] : [])
+      assert.match(lines.slice(0, second).join(" "), /\]\([\w-]+\.md/)
+    }
+  )
+
+  it("README.md and docs/agent-options.md have the defaults of Agent.make", () => {
+    const source = read("src/agent/Agent.ts")
+    const used = Object.fromEntries(
+      Array.from(source.matchAll(/options\?\.(\w+) \?\? ([\d_]+)/g), ([, name, value]) => [name!, value!])
+    )
+    assert.hasAllKeys(used, ["maxHandoffs", "maxInputLength", "outputRetries", "toolConcurrency"])
+    const options = rows("docs/agent-options.md", "option")
+    const listed = (option: string) => options.find(([name]) => name === `\`${option}\``)?.[2]
+    for (const [name, value] of Object.entries(used)) assert.strictEqual(listed(name), `\`${value}\``, name)
+    assert.strictEqual(listed("stopWhen"), `\`StopWhen.maxSteps(${StopWhen.defaultCondition.steps})\``)
+    const defaults = rows("README.md", "what").map(([what, text]) => [what, Number.parseInt(text!)] as const)
+    const inReadme = (what: RegExp) => defaults.find(([name]) => what.test(name!))?.[1]
+    assert.strictEqual(inReadme(/^steps/), StopWhen.defaultCondition.steps)
+    assert.strictEqual(inReadme(/^handoffs/), Number(used["maxHandoffs"]))
+    assert.strictEqual(inReadme(/^calls/), Number(used["toolConcurrency"]))
+  })
+
   const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
 
   it("docs/errors.md has every reason of an AgentError", () => {
@@ -100,12 +91,17 @@ describe("lists of the documentation", () => {
   })
 
   it("docs/errors.md has every error, and none that isn't there", () => {
-    const errors = Object.values(Troupe).flatMap((module) =>
-      Object.entries(module).flatMap(([name, value]: [string, unknown]) =>
-        typeof value === "function" && value.prototype instanceof Error ? [name] : []
+    // The page of clusters has the reasons of a ConversationError.
+    const elsewhere = Cluster.Conversation.Reason.members.map(({ identifier }) => identifier.split("/").at(-1)!)
+    const errorsOf = (modules: object) =>
+      Object.values(modules).flatMap((module: object) =>
+        Object.entries(module).flatMap(([name, value]: [string, unknown]) =>
+          typeof value === "function" && value.prototype instanceof Error ? [name] : []
+        )
       )
-    )
-    assert.isAbove(errors.length, 50)
+    const ofClusters = errorsOf(Cluster).filter((name) => !elsewhere.includes(name))
+    const errors = [...errorsOf(Troupe), ...errorsOf(Testing), ...ofClusters]
+    assert.isAbove(errors.length, 60)
     assert.deepStrictEqual(
       [
         ...new Set([

@@ -320,7 +320,7 @@ describe("MockModel.conditional", () => {
           "  3. lastUserText matches /invoice/: saw lastUserText \"Hi\"",
           "  4. agent is \"triage\" and lastUserText matches /invoice/ and callCount is 2: "
           + "saw agent \"triage\", lastUserText \"Hi\"",
-          "  the nearest is 4, but for its lastUserText, callCount"
+          "  the nearest is 4, except for its lastUserText, callCount"
         ].join("\n")
       )
     }))

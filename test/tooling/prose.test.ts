@@ -14,6 +14,7 @@ describe("the check of prose", () => {
   it("finds turns of phrase that are read twice", () => {
     assert.deepStrictEqual(said("Tell\nwhoever it is. Where it fails, it stops."), ["2 whoever", "2 Where for if"])
     assert.deepStrictEqual(said("It goes where it must. # Where to look"), [])
+    assert.deepStrictEqual(said("It continues where it stopped, and gives the agent a model."), [])
   })
 
   it("finds words that the ontology bans, but not in code or links", () => {
@@ -39,20 +40,35 @@ describe("the check of prose", () => {
   it("finds columns without a name", () => {
     assert.deepStrictEqual(said("| a | |\n|---|---|\n| b | |"), ["1 column without a name"])
     assert.deepStrictEqual(said("| a | b |\n|---|---|\n| c | |"), [])
+    assert.deepStrictEqual(saidInSource("/**\n * | a | |\n * |---|---|\n * | b | |\n */\nconst a = 1"), [
+      "2 column without a name"
+    ])
   })
 
   it("finds turns of phrase in each kind of comment, but not in code, tags or examples", () => {
     const phrases = [
       ["whoever", "Tells whoever asks."],
       ["what of it", "Keeps what of it is new."],
-      ["what of a", "Gives what of a state is sent."],
+      ["what of a", "Sends what of a state is new."],
       ["that is none", "A name that is none."],
       ["gone on with", "The run is gone on with."],
       ["dies of", "A run dies of it."],
       ["can't be is thrown", "What can't be is thrown."],
       ["somebody else's", "The fiber of somebody else."],
       ["Where for if", "It stops. Where it fails, it says so."],
-      ["told for emitted", "Events are told by it."]
+      ["told for emitted", "Events are told by it."],
+      ["where for if", "It counts from 1, 0 where it fails."],
+      ["where for if", "It declines where there is no step."],
+      ["where for if", "A graph, where each starts at once."],
+      ["Gives for Returns", "Gives the names."],
+      ["Gives for Returns", "Waits, and gives them."],
+      ["brings along", "A model that an agent brings along."],
+      ["but for", "All pass, but for the last."],
+      ["that can't be", "Throws for a limit that can't be."],
+      ["is thrown for throws", "An issue is thrown as an error."],
+      ["hears of", "Nobody hears of it."],
+      ["namesake", "It replaces its namesake."],
+      ["of them that", "The last of them that fits."]
     ]
     for (const [phrase, sentence] of phrases) {
       assert.deepStrictEqual(saidInSource(`// ${sentence}`), [`1 ${phrase}`])
@@ -72,6 +88,12 @@ describe("the check of prose", () => {
       "3 hook",
       "1 hook"
     ])
+  })
+
+  it("finds sentences of pages that are too long, but no rows of tables", () => {
+    assert.deepStrictEqual(said(`# A\n\n${words(20).slice(0, -1)}\n${words(26)}`), ["3 long sentence"])
+    assert.deepStrictEqual(said(`${words(30)} **A** ${words(30)}\n\n- ${words(30)}`), [])
+    assert.deepStrictEqual(said(`| ${words(50)} |`), [])
   })
 
   it("finds sentences of comments that are too long, over lines and by paragraphs and items", () => {

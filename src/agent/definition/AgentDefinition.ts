@@ -85,7 +85,7 @@ export type ToolEntry = RunTool | HandoffTool | ModeTool
 /** A model as a Layer. */
 export type ModelLayer = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
 
-/** The model that an agent or a mode brings along, instead of taking it from the environment. */
+/** The model that an agent or a mode has itself, instead of taking it from the environment. */
 export type OwnModel =
   | { readonly _tag: "Layer"; readonly layer: ModelLayer }
   | { readonly _tag: "Plan"; readonly plan: Plan }

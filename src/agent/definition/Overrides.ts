@@ -1,5 +1,5 @@
 /**
- * Replacements for the models and handlers that agents bring along, for tests: mocks and tapes.
+ * Replacements for models and handlers of the agents' own, for tests: mocks and tapes.
  *
  * Models and handlers from the environment need no override: provide another Layer.
  *

@@ -91,7 +91,7 @@ export type StopWhen =
  * How a limit ends a run; `"fail"` by default.
  *
  * With `"finish"` the model is told that the limit was reached, gets no tools except `final_answer` (if its agent has an `output`), and
- * answers once. Then the run is `Complete`. If the model asks for more all the same, the run fails.
+ * answers once. Then the run is `Complete`. If the model still calls a tool, the run fails.
  *
  * @category models
  * @since 0.1.0

@@ -20,7 +20,7 @@ import * as NativeModel from "../../model/NativeModel.ts"
 import { record } from "./RequestMetrics.ts"
 import { type Keeping, Slot } from "./Slot.ts"
 
-// Without their module: an import waits for each module of Effect that no other brings along.
+// Without their module: an import waits for each module of Effect that no other module imports.
 const ProviderName = Context.Service<Model.ProviderName, string>("effect/ai/Model/ProviderName")
 const ModelName = Context.Service<Model.ModelName, string>("effect/ai/Model/ModelName")
 
@@ -60,7 +60,7 @@ const namesOf = (
   return NativeModel.of(model, context)?.names ?? named.get(model) ?? namesIn(context)
 }
 
-/** Keeps the names that a model's layer brings along. A model without names doesn't take those of a model around it. */
+/** Keeps the names that a model's layer has. A model without names doesn't take those of a model around it. */
 export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
   const model = Context.getOrUndefined(built as Context.Context<never>, LanguageModel.LanguageModel)
   if (model !== undefined) named.set(model, namesIn(built as Context.Context<never>))

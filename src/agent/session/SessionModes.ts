@@ -70,7 +70,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
 export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
   give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 
-/** Changes settings of the agent in control. */
+/** Changes conversation settings of the agent in control. */
 export const configure = (session: OpenSession, settings: SettingsChange): Effect.Effect<AgentState, unknown> =>
   give(
     session,

@@ -49,7 +49,7 @@ const statusOf = ({ next }: State, hasState: (speaker: string) => boolean): Dial
   }
 }
 
-/** Gives the dialogue's state with those of the agents in it. */
+/** Returns the dialogue's state with those of the agents in it. */
 const toDialogue = (
   names: ReadonlyArray<string>,
   state: State,
@@ -96,7 +96,7 @@ const failed = (speaker: string, error: unknown): Outcome => ({
     : { ...Problem.fromFailure(error), agent: speaker, step: 0 }
 })
 
-/** What a failed dialogue tells of its reason: the agent's own error, or that of a choice. */
+/** What a failed dialogue reports about its reason: the agent's own error, or that of a choice. */
 const errorOf = ({ reason }: DialogueError.DialogueError): unknown => "error" in reason ? reason.error : reason
 
 const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>

@@ -71,7 +71,7 @@ export class Messages<State, Step> {
     this.told = told
   }
 
-  /** Says something, and gives how the long run stands when it ends, fails or waits. */
+  /** Says something, and returns how the long run stands when it ends, fails or waits. */
   say(key: string, input: Schema.Json): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, () => Effect.succeed(this.#long.said(input)))
   }
@@ -148,7 +148,7 @@ export class Messages<State, Step> {
     )
   }
 
-  /** Gives what is shown of the state. */
+  /** Returns what is shown of the state. */
   get state(): Effect.Effect<Schema.Json, ConversationError> {
     return this.#held.with(({ journal }) => persist(this.#long.show(journal.kept.state, (place) => this.#child(place))))
   }

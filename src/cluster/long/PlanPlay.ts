@@ -55,7 +55,7 @@ export class EffectUnknown extends ErrorClass<EffectUnknown>("troupe/cluster")("
   node: Schema.String
 }, ({ node }) => `The process that ran "${node}" ended before it did: whether it took effect is unknown`) {}
 
-/** Gives an output as JSON. Fields without a value are left out. */
+/** Returns an output as JSON. Fields without a value are left out. */
 const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json | undefined, OutputNotJson> => {
   if (output === undefined) return Result.succeed(undefined)
   const { changes, json } = ForeignValue.toJson(output)
@@ -144,7 +144,7 @@ class Performance {
     if (this.waiting.size > 0 && isHeldUp) Deferred.doneUnsafe(this.allWait, Effect.void)
   }
 
-  /** Keeps a node's output, and gives it as it is kept. */
+  /** Keeps a node's output, and returns it as it is kept. */
   #complete(name: string, output: unknown) {
     return Effect.flatMap(Effect.fromResult(outputToJson(name, output)), (json) => {
       const ended = completed(json)

@@ -1,5 +1,5 @@
 /**
- * Where a dialogue stands, as a closed union of plain immutable values that hold names only.
+ * The status of a dialogue: what it waits for, or how it ended, as a closed union of plain immutable values that hold names only.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ export interface StopToolCalled extends Schema.Schema.Type<typeof EndReason.case
 export type EndReason = MaxTurnsReached | UntilHeld | StopToolCalled
 
 /**
- * Schema for where a dialogue stands.
+ * Schema for the status of a dialogue.
  *
  * @category schemas
  * @since 0.1.0
@@ -58,7 +58,7 @@ export interface Deciding extends Schema.Schema.Type<typeof DialogueStatus.cases
 export interface Ended extends Schema.Schema.Type<typeof DialogueStatus.cases.Ended> {}
 
 /**
- * Where a dialogue stands.
+ * The status of a dialogue: what it waits for, or how it ended.
  *
  * @category models
  * @since 0.1.0

@@ -162,7 +162,7 @@ const stacked = (modes: ReadonlyArray<AgentState.ModeFrame>, prefix: string): Re
         : { ...frame, view: { ...frame.view, hidden: settledTurns(frame.view.hidden, `${prefix}hidden-${at}-`) } }
     )
 
-/** Gives each segment to a mode that is there, or to none. */
+/** Returns each segment to a mode that is there, or to none. */
 const owned = (
   prompt: ReadonlyArray<AgentState.PromptSegment>,
   height: number

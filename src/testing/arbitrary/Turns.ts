@@ -52,7 +52,7 @@ const callStates: ReadonlyArray<Arbitrary.Arbitrary<Conversation.CallState>> = [
   oneOf<Conversation.CallState>(one({ _tag: "Approved" }), ofSchema(Conversation.CallState.cases.Answered))
 ]
 
-/** Called agents in the midst of their work, where there may be some. */
+/** Called agents in the midst of their work, if there may be some. */
 export type Children = Arbitrary.Arbitrary<Conversation.CallState> | undefined
 
 const callOf = ({ tools }: TurnOptions, children: Children): Arbitrary.Arbitrary<Conversation.Call> =>

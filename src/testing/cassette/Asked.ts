@@ -134,7 +134,7 @@ export const isMet = (recorded: Asked, asked: Asked): boolean =>
   (Object.keys(recorded) as Array<keyof Asked>).every((field) => Equal.equals(recorded[field], asked[field]))
 
 /**
- * Gives what is new in a request since the one before: the fields that are others, and the messages behind those that were
+ * Returns what is new in a request since the one before: the fields that are others, and the messages behind those that were
  * sent before, of which `kept` says how many.
  */
 export const since = (asked: Asked, before: Asked = nothing): AskedSince => {

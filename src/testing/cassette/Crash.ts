@@ -15,7 +15,7 @@ const isWithin = (inner: Asking, outer: Asking): boolean =>
   Equal.equals(inner.path.slice(0, outer.path.length), outer.path) &&
   Equal.equals(inner.calls.slice(0, outer.calls.length), outer.calls)
 
-/** Gives the ids of the calls of the turn that a call is of. */
+/** Returns the ids of the calls of the turn that a call is of. */
 const turnOf = ({ models }: Entries, call: ToolEntry): ReadonlySet<string> => {
   const idsIn = ({ answer }: ModelEntry): ReadonlyArray<string> =>
     answer._tag === "ModelResponded" ? answer.parts.flatMap((part) => part._tag === "Call" ? [part.id] : []) : []

@@ -17,7 +17,7 @@ import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
 /** The messages of each request, by its place in the log. */
 type Requests = Map<number, ReadonlyArray<Prompt.Message>>
 
-/** Takes the events of a run into a state. Gives the conversation at its end, and what was sent on the way. */
+/** Takes the events of a run into a state. Returns the conversation at its end, and what was sent on the way. */
 const play = (
   events: ReadonlyArray<AgentEvent>,
   offset: number,
@@ -47,7 +47,7 @@ const play = (
   return { last: state.conversation, requests }
 }
 
-/** What was sent in one run, or nothing where the log doesn't say what the run began with. */
+/** What was sent in one run, or nothing if the log doesn't say what the run began with. */
 const requestsOfRun = (events: ReadonlyArray<AgentEvent>, offset: number): Requests => {
   const [first] = events
   if (first?._tag !== "RunStarted") return new Map()
@@ -69,7 +69,7 @@ const requestsOfRun = (events: ReadonlyArray<AgentEvent>, offset: number): Reque
   return Equal.equals(later.last.turns, turns) ? later.requests : new Map()
 }
 
-/** Gives what models were sent in the runs of a log, by the place of each request. */
+/** Returns what models were sent in the runs of a log, by the place of each request. */
 export const requestsOf = (events: ReadonlyArray<AgentEvent>): Requests => {
   const starts = events.flatMap((event, index) =>
     event._tag === "RunStarted" && event.calls.length === 0 ? [index] : []

@@ -31,7 +31,7 @@ export type Format = typeof Format.Type
 
 const known = new WeakMap<object, Schema.Json>()
 
-/** Gives the JSON schema of something, made once. */
+/** Returns the JSON schema of something, made once. */
 const jsonSchemaOf = (self: object, make: () => unknown, change: Redact.Change): Schema.Json => {
   const json = known.get(self) ?? JsonValue.fromUnknown(make())
   known.set(self, json)

@@ -1,5 +1,5 @@
 /**
- * What agents bring along, on a tape: their own models, and the handlers of toolkits that have them.
+ * What agents have of their own, on a tape: their own models, and the handlers of toolkits that have them.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ import * as Recording from "./Recording.ts"
 import type { Change } from "./Redact.ts"
 import * as Tools from "./Tools.ts"
 
-/** Records what agents bring along, or what stands in for that already. */
+/** Records what agents have of their own, or what stands in for that already. */
 export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<Overrides> =>
   Effect.map(CurrentOverrides, ({ handler, model }): Overrides => ({
     model: (own) => {
@@ -33,7 +33,7 @@ export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<
     }
   }))
 
-/** Plays instead of what agents bring along, which is neither built nor run. */
+/** Plays instead of what agents have of their own, which is neither built nor run. */
 export const replayed = (
   model: LanguageModel.LanguageModel,
   player: Player,

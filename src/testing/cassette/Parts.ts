@@ -90,7 +90,7 @@ const call = (part: Call): ReadonlyArray<ResponsePart> => {
 const dataOf = (data: Prompt.FilePart["data"]): string =>
   typeof data === "string" ? data : data instanceof URL ? data.href : Base64.encode(data)
 
-/** Gives a part of a turn as a provider gives it. */
+/** Returns a part of a turn as a provider gives it. */
 export const fromTurn = (part: AssistantPart): ReadonlyArray<ResponsePart> => {
   switch (part._tag) {
     case "Text":

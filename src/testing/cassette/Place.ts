@@ -9,7 +9,7 @@ import type { Place } from "./Recorder.ts"
 
 const nobody: Place = { path: [""], calls: [], step: 0 }
 
-/** Gives who asks. `answers` counts the answers of the model that belong to the step: one for a call, none for a request. */
+/** Returns who asks. `answers` counts the answers of the model that belong to the step: one for a call, none for a request. */
 export const current = (fiber: Fiber.Fiber<unknown, unknown>, answers: 0 | 1): Place => {
   const running = fiber.getRef(CurrentAgent)
   if (running === undefined) return nobody

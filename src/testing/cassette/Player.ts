@@ -66,12 +66,12 @@ class Reel<Entry extends Asking> {
     return this.#all[Asked.text(path)] ?? []
   }
 
-  /** Gives the names of all agents. */
+  /** Returns the names of all agents. */
   get agents(): ReadonlyArray<string> {
     return Object.values(this.#all).map(([entry]) => entry.path.join("/") || "nobody")
   }
 
-  /** Gives all that is left. */
+  /** Returns all that is left. */
   get left(): ReadonlyArray<Entry> {
     return Object.values(this.#left).flat()
   }

@@ -27,7 +27,7 @@ const openBeside = (
   )
 }
 
-/** What tells one writing of a file from the next, where there is a file. */
+/** What tells one writing of a file from the next, if there is a file. */
 const writingOf = (files: FileSystem.FileSystem, path: string) =>
   Effect.map(
     Effect.option(files.stat(path)),

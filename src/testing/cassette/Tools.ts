@@ -64,7 +64,7 @@ const waitToCrash = Effect.fnUntraced(function*(player: Player, entry: ToolEntry
   for (let turn = 0; turn < turns && !player.mayCrash(entry); turn++) yield* Effect.yieldNow
 })
 
-/** Makes a handler that gives what a tape says. */
+/** Makes a handler that returns what a tape says. */
 export const replayed = (tool: Tool.Any, player: Player, change: Redact.Change): ToolHandler => {
   const codec = ToolCodec.make(tool)
   player.handles(codec.name)

@@ -126,7 +126,7 @@ const chooseOf = (candidate: Candidate, request: Request): Choice => {
  *
  * - past the end of a chain, and where its step can't be taken, no step answers, and no older chain does
  * - a single instruction outside of a chain answers each request
- * - a chain that is `given` counts the turns from the beginning, where the request carries none
+ * - a chain that is `given` counts the turns from the beginning, if the request carries none
  *
  * @category combinators
  * @since 0.1.0

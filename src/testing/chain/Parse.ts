@@ -204,7 +204,7 @@ export const readMarked = ({ content }: Tags.Marked): Result.Result<Parsed, Chai
     : Result.flatMap(readJson(content.trim()), readRoot)
 
 /**
- * Reads the chain that a text carries, the last one where there are several.
+ * Reads the chain that a text carries, the last one if there are several.
  *
  * **Details**
  *

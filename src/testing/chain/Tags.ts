@@ -10,7 +10,7 @@ export const start = "<|instruction_start|>"
 /** Closes what is marked. */
 export const end = "<|instruction_end|>"
 
-/** What tags mark in a text: a `content`, or none where a tag was opened and never closed. */
+/** What tags mark in a text: a `content`, or none if a tag was opened and never closed. */
 export interface Marked {
   readonly at: number
   readonly content: string | undefined
@@ -21,7 +21,7 @@ const tags = /<\|instruction_(?:start|end)\|>/g
 /**
  * Finds what is marked last in a text, from the outermost tag on.
  *
- * An end without a start is text. So is a start that is never closed, where something is marked behind it.
+ * An end without a start is text. So is a start that is never closed, if something is marked behind it.
  */
 export const last = (text: string): Marked | undefined => {
   const opened: Array<number> = []

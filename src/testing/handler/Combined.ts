@@ -34,9 +34,9 @@ const noHandler = (agent: string, names: ReadonlyArray<string>): string => {
 }
 
 /**
- * Makes a handler of one for each agent, by name. Each keeps its own state.
+ * Makes a handler from a handler for each agent, by the agent's name. Each keeps its own state.
  *
- * With a group in front, names that it doesn't have don't compile.
+ * If a group is the first parameter, a name that the group doesn't have is a type error.
  *
  * @category combinators
  * @since 0.1.0
@@ -113,7 +113,7 @@ export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
 export type Outcome = Exit.Exit<MockResponse | Declined, AiError.AiError>
 
 /**
- * What is told around each request to a handler: `before` it is asked, and `after`, whatever came of it.
+ * Functions that `tap` calls: `before` each request to a handler, and `after` it, with the response or the failure.
  *
  * @category models
  * @since 0.1.0
@@ -127,7 +127,7 @@ const run = <R>(told: Effect.Effect<unknown, never, R> | void): Effect.Effect<un
   Effect.isEffect(told) ? told : Effect.void
 
 /**
- * Tells of each request to a handler, and of what came of it, and changes nothing.
+ * Calls your functions before and after each request to a handler, and changes nothing.
  *
  * @category combinators
  * @since 0.1.0

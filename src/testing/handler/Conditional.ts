@@ -65,11 +65,11 @@ const nameOf = (pattern: Pattern): string =>
   fieldsOf(pattern).map((key) => `${key} ${pattern[key] instanceof RegExp ? "matches" : "is"} ${shown(pattern[key])}`)
     .join(" and ")
 
-/** Gives the pattern of a condition that isn't a function. */
+/** Returns the pattern of a condition that isn't a function. */
 const patternOf = (condition: RegExp | Pattern): Pattern =>
   condition instanceof RegExp ? { lastUserText: condition } : condition
 
-/** Gives the predicate of a condition. */
+/** Returns the predicate of a condition. */
 export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
   if (typeof condition === "function") return condition
   const pattern = patternOf(condition)
@@ -78,7 +78,7 @@ export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
 }
 
 /**
- * Makes a case of `conditional` that answers where the condition holds: with a reply, or as another handler does.
+ * Makes a case of `conditional` that answers if the condition holds: with a reply, or as another handler does.
  *
  * @category constructors
  * @since 0.1.0
@@ -112,7 +112,7 @@ type CaseServices<C> = C extends Case<infer R> ? R : never
 /** The fields of a request that one condition read. */
 type Seen = Map<string, unknown>
 
-/** Gives a view of a request that takes down what is read of it, for the condition that is tried last. */
+/** Returns a view of a request that takes down what is read of it, for the condition that is tried last. */
 const watched = (request: MockRequest, tried: ReadonlyArray<Seen>): MockRequest =>
   new Proxy(request, {
     get: (target, key) => {
@@ -135,7 +135,7 @@ const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): R
     const held = fields.length - missed.length
     if (held > (best?.held ?? 0)) best = { index, held, missed }
   }
-  return best === undefined ? [] : [`the nearest is ${best.index + 1}, but for its ${best.missed.join(", ")}`]
+  return best === undefined ? [] : [`the nearest is ${best.index + 1}, except for its ${best.missed.join(", ")}`]
 }
 
 /**

@@ -32,7 +32,7 @@ const sampled = (values: () => Arbitrary.Arbitrary<Schema.Json>, seed: string, s
     Effect.map(Arbitrary.sampleEffect(values(), { count: 1, seed, size }), ([value]) => value ?? null)
   )
 
-/** Gives the names of the calls since the user last spoke, in order. */
+/** Returns the names of the calls since the user last spoke, in order. */
 const calledSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
   messages.slice(messages.findLastIndex((message) => message.role === "user") + 1).flatMap((message) =>
     message.role === "assistant"
@@ -40,7 +40,7 @@ const calledSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
       : []
   )
 
-/** Gives the tools that are to be called next: all that weren't yet, and an answer by a tool only behind them. */
+/** Returns the tools that are to be called next: all that weren't yet, and an answer by a tool only behind them. */
 const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
   const { toolChoice, tools } = request
   if (toolChoice === "none") return []

@@ -18,7 +18,7 @@ const distance = (a: string, b: string): number => {
   return row[b.length]!
 }
 
-/** Gives the nearest of the names, where one is near enough that it may have been meant. */
+/** Returns the nearest of the names, if one is near enough that it may have been meant. */
 export const nearest = (name: string, names: ReadonlyArray<string>): string | undefined => {
   const lower = name.toLowerCase()
   let best: { readonly name: string; readonly distance: number } | undefined

@@ -34,7 +34,7 @@ export const make = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R>>):
 type Services<Replies> = Replies extends (request: never) => Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * Makes a handler that gives one reply after the other, whichever agent asks.
+ * Makes a handler that returns one reply after the other, whichever agent asks.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,9 +61,9 @@ export const queue = <const Replies extends ReadonlyArray<Reply<unknown>>>(
 }
 
 /**
- * Makes a handler that gives the same reply each time, or begins a handler anew each time that it has nothing more to say.
+ * Makes a handler that returns the same reply each time, or begins a handler anew each time that it has nothing more to say.
  *
- * Without `times` it goes on for ever. Throws `InvalidLimit` for `times` that can't be, such as a negative number or a fraction.
+ * Without `times` it never ends. Throws `InvalidLimit` for invalid `times`, such as a negative number or a fraction.
  *
  * @category combinators
  * @since 0.1.0
@@ -100,8 +100,8 @@ export const repeat = <R = never>(self: Reply<R> | Handler<R>, times = Infinity)
 }
 
 /**
- * Makes a handler that fails with the error a number of times, and then answers as another does. Throws `InvalidLimit` for a
- * number that can't be.
+ * Makes a handler that fails with the error a number of times, and then answers as another does. Throws `InvalidLimit` for
+ * an invalid number.
  *
  * **Example** (A provider that recovers)
  *

@@ -36,7 +36,7 @@ const openIn = (places: ReadonlyArray<Underway.Place>): ReadonlyArray<Underway.S
   places.flatMap(Underway.startsIn)
 
 /**
- * Gives everything that is wrong with the events of one whole run: what has no end, or no start, or the wrong number.
+ * Returns everything that is wrong with the events of one whole run: what has no end, or no start, or the wrong number.
  *
  * @category getters
  * @since 0.1.0

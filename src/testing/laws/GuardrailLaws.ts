@@ -26,7 +26,7 @@ import { type Breach, breach } from "./LawBroken.ts"
 import * as Plan from "./Plan.ts"
 import * as RunLaws from "./RunLaws.ts"
 
-/** What a guardrail is tried with, all that it needs, and the answers that it stands on where they aren't texts. */
+/** What a guardrail is tried with, all that it needs, and the answers that it checks if they aren't texts. */
 export interface Subject {
   readonly self: Any
   readonly layer: Layer.Layer<never, unknown, unknown>
@@ -184,7 +184,7 @@ const guarded = ({ layer, output, self, texts }: Subject): RunLaws.Subject => {
   return { runnable, layer: Layer.merge(layer, Echo.toLayer({ say: ({ text }) => Effect.succeed(text) })) }
 }
 
-/** Makes what gives the first law that a guardrail breaks in a trial. */
+/** Makes what returns the first law that a guardrail breaks in a trial. */
 export const breachesOf = (subject: Subject) => {
   const agent = guarded(subject)
   return Effect.fnUntraced(function*(trial: Trial) {

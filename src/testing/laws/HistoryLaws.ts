@@ -14,7 +14,7 @@ import { problems } from "./Legality.ts"
 
 type Change<E, R> = (conversation: Conversation.Conversation) => Effect.Effect<Conversation.Conversation, E, R>
 
-/** Gives the first law that a change breaks with a conversation. */
+/** Returns the first law that a change breaks with a conversation. */
 export const breachOf = Effect.fnUntraced(
   function*<E, R>(change: Change<E, R>, conversation: Conversation.Conversation) {
     const exit = yield* Effect.exit(change(conversation))

@@ -44,7 +44,7 @@ class Interrupter extends Scheduler.MixedScheduler {
   }
 }
 
-/** Runs a program to its end, and interrupts it at an operation: at none where that is 0. The scheduler has counted operations. */
+/** Runs a program to its end, and interrupts it at an operation: at none if that is 0. The scheduler has counted operations. */
 export const interruptAt = Effect.fnUntraced(function*<A, E, R>(self: Effect.Effect<A, E, R>, at: number) {
   const scheduler = new Interrupter(at)
   const fiber = yield* Effect.forkChild(Effect.provideService(self, Scheduler.Scheduler, scheduler))

@@ -9,7 +9,7 @@ import { openCalls } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
 /**
- * Gives each move between states that follow each other which `AgentStatus.moves` doesn't list, those of called agents included.
+ * Returns each move between states that follow each other which `AgentStatus.moves` doesn't list, those of called agents included.
  *
  * @category getters
  * @since 0.1.0
@@ -30,7 +30,7 @@ const between = (before: AgentState, after: AgentState, where: string): Readonly
   return [...own, ...called]
 }
 
-/** Events that leave a state as it is only where they don't fit. */
+/** Events that leave a state as it is only if they don't fit. */
 const changing: ReadonlySet<AgentEvent["_tag"]> = new Set<AgentEvent["_tag"]>([
   "RunStarted",
   "InputGiven",

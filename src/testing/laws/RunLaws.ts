@@ -81,7 +81,7 @@ export interface Observed {
   readonly last: AgentState.AgentState
 }
 
-/** Gives a run by its events. */
+/** Returns a run by its events. */
 export const observed = (
   start: Start,
   events: ReadonlyArray<AgentEvent>,
@@ -216,7 +216,7 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, fr
 const maxRounds = 3
 
 /**
- * Decides what waits for approval, and gives the results that are awaited: `undefined` where nothing waits, or nothing more is decided. What
+ * Decides what waits for approval, and gives the results that are awaited: `undefined` if nothing waits, or nothing more is decided. What
  * somebody gives needn't fit the tool: then the call fails.
  */
 const decided = (state: AgentState.AgentState, { decides }: Plan, round: number): AgentState.AgentState | undefined => {
@@ -239,7 +239,7 @@ const decided = (state: AgentState.AgentState, { decides }: Plan, round: number)
 
 const dies = "nothing in a run dies"
 
-/** Looks at a run, and gives it, or the first law that it breaks. What it tells is put into `events`. */
+/** Looks at a run, and returns it, or the first law that it breaks. What it tells is put into `events`. */
 const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start, events: Array<AgentEvent>) {
   const streamed = new Requests()
   const plain = new Requests()
@@ -278,7 +278,7 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
   return cut === undefined ? run : { law: "an interruption leaves a legal state", ...cut }
 })
 
-/** Gives the first law that runs of a plan break: one from what the user says, and one from each decision on what waits. */
+/** Returns the first law that runs of a plan break: one from what the user says, and one from each decision on what waits. */
 export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
   let from: Start | undefined = plan.input
   const before: Array<AgentEvent> = []

@@ -28,7 +28,7 @@ const restoring = "what is saved is restored"
 const wholeness = "a reader during a save finds the new state or the one before"
 
 /**
- * Gives the first law that a store breaks with values of its own: reading a session from a store that takes keys for the same might never come
+ * Returns the first law that a store breaks with values of its own: reading a session from a store that takes keys for the same might never come
  * to an end, and a session seldom writes over a value.
  */
 const breachOfValues = Effect.gen(function*() {
@@ -61,7 +61,7 @@ const breachOfValues = Effect.gen(function*() {
   return undefined
 })
 
-/** Gives the first law that a store breaks with a state. */
+/** Returns the first law that a store breaks with a state. */
 export const breachOf: (
   state: AgentState.AgentState
 ) => Effect.Effect<Breach | undefined, never, KeyValueStore.KeyValueStore> = Effect.fnUntraced(function*(state) {

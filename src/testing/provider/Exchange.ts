@@ -66,7 +66,7 @@ export class Exchange {
     this.write({ outcome, endedAt: this.#clock.currentTimeMillisUnsafe() })
   }
 
-  /** Notes what isn't as it should be, though the request is answered, and gives the logging of it. */
+  /** Notes what isn't as it should be, though the request is answered, and returns the logging of it. */
   warn(lines: ReadonlyArray<string>): Effect.Effect<void> {
     if (lines.length === 0) return Effect.void
     this.#warnings.push(...lines)

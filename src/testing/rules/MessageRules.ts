@@ -153,7 +153,7 @@ const handoffWithoutUser: Rule = (messages, { isHandedOver, isHandoff }) => {
     : []
 }
 
-/** Gives what breaks the rules of messages. */
+/** Returns what breaks the rules of messages. */
 export const checkMessages: Rule = (messages, policy) =>
   [
     systemNotFirst,

@@ -22,7 +22,7 @@
  * - `allowDanglingToolCalls`: calls may stay without results.
  *
  * `isHandoff` says which tools hand over, by their names, and `isHandedOver` that the messages are those that the target
- * of a handoff receives, where no call in them says so.
+ * of a handoff receives, if no call in them says so.
  *
  * @category models
  * @since 0.1.0

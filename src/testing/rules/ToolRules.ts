@@ -32,7 +32,7 @@ const unique = (ids: ReadonlyArray<string>): ReadonlyArray<string> => [...new Se
 
 const isPending = (call: Waiting): boolean => call.answeredAt === undefined
 
-/** Gives what is wrong with the ids of an assistant message. `taken` are those of the messages before it. */
+/** Returns what is wrong with the ids of an assistant message. `taken` are those of the messages before it. */
 const checkIds = (
   calls: ReadonlyArray<Prompt.ToolCallPart>,
   index: number,
@@ -77,7 +77,7 @@ const open = (content: ReadonlyArray<Prompt.AssistantMessagePart>, index: number
   }
 }
 
-/** Gives what is wrong with a window that closes. At the end of a prompt, calls that were asked for may still wait. */
+/** Returns what is wrong with a window that closes. At the end of a prompt, calls that were asked for may still wait. */
 const close = (window: Window, isEnd: boolean, policy: Policy): ReadonlyArray<Violation> => {
   const { index, observed } = window
   const missing = unique(
@@ -119,7 +119,7 @@ const interrupt = (window: Window, index: number): ReadonlyArray<Violation> => {
   ]
 }
 
-/** Gives what breaks the rules of calls and their results. */
+/** Returns what breaks the rules of calls and their results. */
 export const checkTools = (messages: ReadonlyArray<Message>, policy: Policy): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
   const taken = new Set<string>()

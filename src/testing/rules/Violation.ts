@@ -43,8 +43,8 @@ export type Kind = typeof kinds[number]
 /**
  * A rule that is broken.
  *
- * `index` is the place of the message that breaks it, 0 where the whole does. `ids` are the calls in question, or the
- * approval: none where the rule isn't about calls.
+ * `index` is the place of the message that breaks it, 0 if the whole does. `ids` are the calls in question, or the
+ * approval: none if the rule isn't about calls.
  *
  * @category models
  * @since 0.1.0

@@ -121,7 +121,7 @@ export type Step =
   | ExpectsState
 
 /**
- * Lets an event happen. It may be that of a called agent, where it has its `path` and its `calls`.
+ * Lets an event happen. If it belongs to a called agent, it has that agent's `path` and `calls`.
  *
  * @category steps
  * @since 0.1.0

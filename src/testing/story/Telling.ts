@@ -53,7 +53,7 @@ const rosterAt = (self: Telling, calls: Calls): Roster | undefined => {
   return entry?._tag === "Agent" ? entry.roster() : undefined
 }
 
-/** Gives what is known for a decision of the agent that calls lead to. */
+/** Returns what is known for a decision of the agent that calls lead to. */
 export const knownAt = (self: Telling, calls: Calls): Known | undefined => {
   const roster = rosterAt(self, calls)
   const state = AgentState.at(self.state, calls)
@@ -80,7 +80,7 @@ export const decisionOf = ({ failed }: Telling, known: Known, calls: Calls): Dec
   return "_tag" in target ? new Fail(target) : decision
 }
 
-/** Gives a decision as a story shows it. */
+/** Returns a decision as a story shows it. */
 export const toShow = (decision: Decided): Decision =>
   decision._tag === "Fail"
     ? { _tag: "Fail", tag: decision.reason._tag, message: decision.reason.message }
@@ -88,7 +88,7 @@ export const toShow = (decision: Decided): Decision =>
     ? { _tag: "Fail", tag: decision.tag, message: decision.message }
     : decision
 
-/** Gives the events that carry a decision out without asking anybody, `undefined` if something else has to happen. */
+/** Returns the events that carry a decision out without asking anybody, `undefined` if something else has to happen. */
 export const carriedOut = (known: Known, decision: Decided): ReadonlyArray<Happening> | undefined => {
   const { definition, state } = known
   switch (decision._tag) {

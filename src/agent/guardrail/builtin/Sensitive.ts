@@ -18,9 +18,9 @@ import { type Action, guard } from "./Found.ts"
  * | `email` | letters, digits and `._%+'-`, an `@`, and a domain whose last label is of letters |
  * | `phone` | `+` and 8 to 15 digits (E.164), three, three and four digits, or groups behind a 0, `(0`, `0…/` or 00 and beside no others |
  * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
- * | `ssn` | a US social security number in its groups, but for those that aren't given out |
+ * | `ssn` | a US social security number in its groups, except for those that aren't given out |
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
- * | `ip` | an IPv4 or IPv6 address, but for a host's own; behind `v` or `version` four numbers are a version |
+ * | `ip` | an IPv4 or IPv6 address, except for a host's own; behind `v` or `version` four numbers are a version |
  *
  * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
  * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
@@ -71,7 +71,7 @@ export const pii = (
  *
  * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least, or else by chance
  * alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with
- * at least 4.2 bits of entropy per character (Shannon), where at least every fourth is followed by one of another kind. So words,
+ * at least 4.2 bits of entropy per character (Shannon), and at least every fourth is followed by one of another kind. So words,
  * paths, names made of words, UUIDs and hashes aren't tokens, and of random keys in Base64 97 in 100 with 32 characters are, and 99
  * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
  * hexadecimal digits can't be told from a hash: it is found only after its name.

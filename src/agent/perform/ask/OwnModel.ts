@@ -1,5 +1,5 @@
 /**
- * The model that an agent brings along, built once in each run and kept until its end.
+ * The model of an agent itself, built once in each run and kept until its end.
  *
  * @since 0.1.0
  */
@@ -93,10 +93,10 @@ export const planOf = (loop: Loop): Plan | undefined => {
   return loop.parent === undefined ? undefined : planOf(loop.parent)
 }
 
-/** The model that an agent brings along, if it has one. */
+/** The model of an agent itself, if it has one. */
 export type Model = OwnModel | undefined
 
-/** Runs an effect with the model that the agent in control brings along, built once in a run. */
+/** Runs an effect with the own model of the agent in control, built once in a run. */
 export const provide = <A>(
   loop: Loop,
   model: Model,

@@ -1,5 +1,5 @@
 /**
- * Handlers that a toolkit brings along: it decodes parameters and runs the handler itself.
+ * Handlers that a toolkit has: it decodes parameters and runs the handler itself.
  *
  * @since 0.1.0
  */

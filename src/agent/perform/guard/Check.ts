@@ -133,7 +133,7 @@ const putBack = <A>(
     : kind.putTexts(value, texts)
 }
 
-/** Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry where there is none. */
+/** Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry if there is none. */
 const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdict<unknown>): Counting<A> => {
   const { kind: { at }, loop: { definition, state } } = passage
   const verdict = given._tag === "Retry" ? Consequences.counting(given, at, definition, state) : given
