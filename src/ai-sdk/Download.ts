@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import type { AnyModel } from "./AnyModel.ts"
 import { freeze } from "./Frozen.ts"
+import * as Wrong from "./Wrong.ts"
 
 /**
  * How to download files that a provider doesn't fetch itself.
@@ -32,6 +33,12 @@ export interface Download {
   readonly maxBytes?: number
   readonly timeout?: Duration.Input
 }
+
+const kinds: Wrong.Kinds<Download> = { fetch: Wrong.callable, maxBytes: Wrong.size, timeout: Wrong.duration }
+
+/** Returns what is wrong with options of downloads, if anything. */
+export const wrongIn = (options: Download): AiError.InvalidRequestError | undefined =>
+  Wrong.reasonIn("download", options, kinds)
 
 /** A downloaded file: its data in base64, the number of its bytes, and the media type that the server says. */
 interface File {

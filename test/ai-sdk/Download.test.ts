@@ -172,7 +172,11 @@ describe("A file by address", () => {
       const cases = [
         [fetching(Promise.reject(new TypeError("fetch failed"))).model, "NetworkError"],
         [throws, "UnknownError"],
-        [fetching(new Promise(() => {})).model, "NetworkError"]
+        [fetching(new Promise(() => {})).model, "NetworkError"],
+        [fetching({ "*/*": /./ } as never).model, "InvalidRequestError"],
+        [fetching({ "*/*": null } as never).model, "InvalidRequestError"],
+        [fetching(Promise.resolve({ "*/*": ["("] }) as never).model, "InvalidRequestError"],
+        [fetching("https" as never).model, "InvalidRequestError"]
       ] as const
       for (const [model, tag] of cases) {
         const fiber = yield* Effect.forkChild(

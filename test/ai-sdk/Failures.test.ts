@@ -277,6 +277,51 @@ describe("A failure of a model of the AI SDK", () => {
       assert.lengthOf(asked, 0)
     }))
 
+  it.effect("is that of a setting whose value can't be used, of a layer and of its context, and the model isn't asked", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([])
+      const wrong: ReadonlyArray<readonly [settings: object, parameter: string, words: string]> = [
+        [
+          { timeouts: { first: "soon" } },
+          "timeouts.first",
+          "must be a duration, such as \"2 minutes\". It is \"soon\""
+        ],
+        [{ timeouts: { total: NaN } }, "timeouts.total", "must be a duration"],
+        [{ timeouts: { between: -5 } }, "timeouts.between", "must be a duration"],
+        [{ timeouts: "5 minutes" }, "timeouts", "must be an object"],
+        [{ stopSequences: "END" }, "stopSequences", "must be a list of texts. It is \"END\""],
+        [{ headers: { authorization: ["secret"] } }, "headers", "must be an object of texts"],
+        [{ headers: "secret" }, "headers", "must be an object of texts"],
+        [{ providerOptions: { house: "secret" } }, "providerOptions", "must be an object of objects"],
+        [{ temperature: NaN }, "temperature", "must be a finite number. It is NaN"],
+        [{ maxOutputTokens: "100" }, "maxOutputTokens", "must be a finite number. It is \"100\""]
+      ]
+      const options: typeof wrong = [
+        [{ download: null }, "download", "must be an object"],
+        [{ download: { fetch: "fetch" } }, "download.fetch", "must be a function"],
+        [{ download: { maxBytes: NaN } }, "download.maxBytes", "must be a number of at least 0. It is NaN"],
+        [{ download: { timeout: "soon" } }, "download.timeout", "must be a duration"]
+      ]
+      const requests = [LanguageModel.generateText(ask), Stream.runDrain(LanguageModel.streamText(ask))]
+      for (const [given, parameter, words] of [...wrong, ...options]) {
+        for (const request of requests) {
+          const ofLayer = Effect.provide(request, AiSdkModel.layer(model, given))
+          const ofContext = request.pipe(
+            Effect.provideContext(AiSdkModel.settings(given)),
+            Effect.provide(AiSdkModel.layer(model))
+          )
+          for (const asking of "download" in given ? [ofLayer] : [ofLayer, ofContext]) {
+            const { isRetryable, reason } = yield* Effect.flip(asking)
+            assert.deepInclude(reason, { _tag: "InvalidRequestError", parameter })
+            assert.include(reason.message, words)
+            assert.notInclude(reason.message, "secret")
+            assert.isFalse(isRetryable)
+          }
+        }
+      }
+      assert.lengthOf(asked, 0)
+    }))
+
   it.effect("is a sentence for what isn't a model: a name, or nothing", () =>
     Effect.gen(function*() {
       for (const given of ["openai/gpt-5", undefined, null, {}]) {
