@@ -42,10 +42,10 @@ import * as Stream from "effect/Stream"
 import * as ChatSpan from "../model/ChatSpan.ts"
 import * as NativeModel from "../model/NativeModel.ts"
 import { type AnyModel, known } from "./AnyModel.ts"
-import type * as Download from "./Download.ts"
+import * as Download from "./Download.ts"
 import { generateText } from "./Generate.ts"
 import type { Given } from "./Prepare.ts"
-import type { Settings } from "./Settings.ts"
+import { type Settings, wrongIn } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import { streamText, streamTo } from "./StreamText.ts"
 
@@ -96,6 +96,7 @@ export const make = (
 ): Effect.Effect<LanguageModel.LanguageModel> => {
   const given: Given = {
     model: known(of),
+    wrong: wrongIn(settings) ?? (download === false ? undefined : Download.wrongIn(download)),
     settings,
     transformer: codecTransformer,
     takesFiles: resultFiles,

@@ -1,7 +1,7 @@
 /**
  * Files by address, downloaded for a model whose provider doesn't fetch them itself.
  *
- * 1. A file is downloaded once, and kept as long as its address is: later requests send the same bytes.
+ * 1. A file is downloaded once, and kept as long as its address is: later requests, and those at the same time, send the same bytes.
  * 2. Only `http` and `https` are followed, and no address of this machine or a private network, redirects included. Host names aren't
  *    resolved to check this: a program that takes addresses from strangers should pass a `fetch` that does.
  *
@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import type { AnyModel } from "./AnyModel.ts"
 import { freeze } from "./Frozen.ts"
+import * as Wrong from "./Wrong.ts"
 
 /**
  * How to download files that a provider doesn't fetch itself.
@@ -32,6 +33,12 @@ export interface Download {
   readonly maxBytes?: number
   readonly timeout?: Duration.Input
 }
+
+const kinds: Wrong.Kinds<Download> = { fetch: Wrong.callable, maxBytes: Wrong.size, timeout: Wrong.duration }
+
+/** Returns what is wrong with options of downloads, if anything. */
+export const wrongIn = (options: Download): AiError.InvalidRequestError | undefined =>
+  Wrong.reasonIn("download", options, kinds)
 
 /** A downloaded file: its data in base64, the number of its bytes, and the media type that the server says. */
 interface File {
@@ -114,11 +121,12 @@ const follow = async (
 const tooLarge = (url: URL, most: number): AiError.InvalidUserInputError =>
   refused(url, `it is larger than ${most} bytes`)
 
-const mostBytes = ({ maxBytes = 20 * 1024 * 1024 }: Download): number => maxBytes
+/** What a download depends on, besides the address. */
+type How = Required<Pick<Download, "fetch" | "maxBytes">>
 
-const read = async (url: URL, options: Download, signal: AbortSignal): Promise<File> => {
-  const { fetch = globalThis.fetch } = options
-  const maxBytes = mostBytes(options)
+const howOf = ({ fetch = globalThis.fetch, maxBytes = 20 * 1024 * 1024 }: Download): How => ({ fetch, maxBytes })
+
+const read = async (url: URL, { fetch, maxBytes }: How, signal: AbortSignal): Promise<File> => {
   const response = await follow(url, fetch, signal)
   const { body, headers, ok, status } = response
   if (!ok) {
@@ -151,16 +159,56 @@ const read = async (url: URL, options: Download, signal: AbortSignal): Promise<F
   return { data: Base64.encode(bytes), size, mediaType: headers.get("content-type")?.split(";")[0]?.trim() }
 }
 
+/** A download that is under way, and how many requests wait for it. */
+interface UnderWay extends How {
+  readonly file: Promise<File>
+  readonly stop: () => void
+  waiting: number
+}
+
+const allUnderWay = new WeakMap<URL, UnderWay>()
+
+const begin = (url: URL, how: How): UnderWay => {
+  const controller = new AbortController()
+  const end = () => {
+    if (allUnderWay.get(url) === begun) allUnderWay.delete(url)
+  }
+  const file = read(url, how, controller.signal).then((file) => {
+    // Of requests that download a file at once the first counts, so that all send the same bytes.
+    const first = files.get(url) ?? file
+    files.set(url, first)
+    return first
+  }).finally(end)
+  const stop = () => {
+    end()
+    controller.abort()
+  }
+  const begun: UnderWay = { ...how, file, stop, waiting: 0 }
+  allUnderWay.set(url, begun)
+  return begun
+}
+
+/** Waits for a download, which others may wait for too: it stops once nobody waits any more. */
+const join = (url: URL, how: How, signal: AbortSignal): Promise<File> => {
+  const known = allUnderWay.get(url)
+  const download = known?.fetch === how.fetch && known.maxBytes === how.maxBytes ? known : begin(url, how)
+  download.waiting++
+  signal.addEventListener("abort", () => {
+    if (--download.waiting === 0) download.stop()
+  })
+  return download.file
+}
+
 /** Downloads a file, unless it has been downloaded. */
 const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiErrorReason> => {
+  const how = howOf(options)
   const known = files.get(url)
   if (known !== undefined) {
-    const most = mostBytes(options)
-    return known.size > most ? Effect.fail(tooLarge(url, most)) : Effect.succeed(known)
+    return known.size > how.maxBytes ? Effect.fail(tooLarge(url, how.maxBytes)) : Effect.succeed(known)
   }
   const { timeout = "1 minute" } = options
   return Effect.tryPromise({
-    try: (signal) => read(url, options, signal),
+    try: (signal) => join(url, how, signal),
     catch: (error) =>
       error instanceof Failed
         ? error.reason
@@ -170,12 +218,6 @@ const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiEr
       duration: timeout,
       orElse: () =>
         Effect.fail(network(url, `it took longer than ${Duration.format(Duration.fromInputUnsafe(timeout))}`))
-    }),
-    Effect.map((file) => {
-      // Of requests that download a file at once the first counts, so that all send the same bytes.
-      const first = files.get(url) ?? file
-      files.set(url, first)
-      return first
     })
   )
 }

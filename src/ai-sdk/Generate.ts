@@ -60,7 +60,7 @@ const toParts = (
   const issue = issueOf(generated, come)
   if (issue !== undefined) return Result.fail(issue)
   if (text !== undefined) parts.push({ type: "text", text })
-  parts.push(finishPart(generated, { warnings, headers: response?.headers }))
+  parts.push(finishPart(generated, { warnings, headers: response?.headers ?? undefined }))
   return Result.succeed(parts)
 }
 

@@ -111,6 +111,10 @@ const userContent = ({ content }: Prompt.UserMessage): Content<"user"> =>
     part.type === "file" ? [filePart(part)] : says(part) ? [textPart(part)] : []
   )
 
+/** Checks whether a carried call is there as a call too: a stream passed it on before its provider asked for an approval. */
+const isTold = (content: Prompt.AssistantMessage["content"], other: Content<"assistant">[number]): boolean =>
+  other.type === "tool-call" && content.some((part) => part.type === "tool-call" && part.id === other.toolCallId)
+
 const assistantContent = (
   { content }: Prompt.AssistantMessage,
   { takesFiles, takesText }: Takes
@@ -121,7 +125,7 @@ const assistantContent = (
         return says(part) ? [textPart(part)] : []
       case "reasoning": {
         const other = carried(part)
-        if (other !== undefined) return [other]
+        if (other !== undefined) return isTold(content, other) ? [] : [other]
         return says(part) ? [{ type: "reasoning", text: part.text, ...toProviderOptions(part.options) }] : []
       }
       case "file":

@@ -16,9 +16,10 @@ import * as Download from "./Download.ts"
 import { reasonOf, type When } from "./Failure.ts"
 import { type Ending, isFiltered, warningText } from "./Finish.ts"
 import { hasAddresses } from "./Messages.ts"
-import { CurrentSettings, over, type Settings } from "./Settings.ts"
+import { CurrentSettings, over, type Settings, wrongIn } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Timeouts from "./Timeouts.ts"
+import * as Wrong from "./Wrong.ts"
 
 /** How a model is asked. */
 export type Method = "generateText" | "streamText"
@@ -61,6 +62,8 @@ export const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.
 /** A model, and the options of every request to it. */
 export interface Given {
   readonly model: Known
+  /** What is wrong with the options below, if anything. */
+  readonly wrong: AiError.AiErrorReason | undefined
   readonly settings: Settings
   readonly transformer: LanguageModel.CodecTransformer
   readonly takesFiles: boolean
@@ -79,12 +82,15 @@ export interface Prepared {
 /** Prepares a call from a request and settings. */
 const prepare = (
   method: Method,
-  { model, settings, takesFiles, transformer }: Given,
+  { model, settings, takesFiles, transformer, wrong }: Given,
   request: Asking,
   fiber: Fiber.Fiber<unknown, unknown>
 ): Result.Result<Prepared, AiError.AiError> => {
   if (!isSupported(model)) return Result.fail(failure(method, unsupported(model)))
-  const { timeouts, ...all } = over(settings, fiber.getRef(CurrentSettings))
+  const current = fiber.getRef(CurrentSettings)
+  const reason = wrong ?? wrongIn(current)
+  if (reason !== undefined) return Result.fail(failure(method, reason))
+  const { timeouts, ...all } = over(settings, current)
   Spans.annotateRequest(request.span, model, all)
   try {
     const options = toCallOptions(request, all, transformer, takesFiles)
@@ -110,12 +116,13 @@ export const prepareAll = (
   const { model, options, patience } = prepared.success
   // A provider may have to be asked which addresses it fetches.
   const supported = attempt(method, patience, () => Promise.resolve(model.supportedUrls), { isWhole: true })
-  return Effect.flatMap(
-    supported,
-    (supported) =>
-      Effect.mapBoth(Download.withFiles(supported ?? {}, options.prompt, downloaded, download), {
-        onFailure: (reason) => failure(method, reason),
-        onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
-      })
-  )
+  return Effect.flatMap(supported, (supported) => {
+    const supportedUrls = supported ?? {}
+    const reason = Wrong.reasonIn("model", { supportedUrls }, { supportedUrls: Wrong.patternsByName })
+    if (reason !== undefined) return Effect.fail(failure(method, reason))
+    return Effect.mapBoth(Download.withFiles(supportedUrls, options.prompt, downloaded, download), {
+      onFailure: (reason) => failure(method, reason),
+      onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
+    })
+  })
 }

@@ -11,8 +11,11 @@ import * as Headers from "effect/http/Headers"
 import * as Result from "effect/Result"
 import { textIn, type Thrown } from "./Thrown.ts"
 
-const numberIn = (header: string): number | undefined =>
-  /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : undefined
+/** Reads seconds or milliseconds. More than can be counted exactly is no time. */
+const numberIn = (header: string): number | undefined => {
+  const number = /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : Infinity
+  return number <= Number.MAX_SAFE_INTEGER / 1000 ? number : undefined
+}
 
 const inHeaders = (
   { "retry-after": header = "", "retry-after-ms": exact = "" }: Readonly<Record<string, string>>,
@@ -22,9 +25,8 @@ const inHeaders = (
   if (millis !== undefined) return Duration.millis(millis)
   const seconds = numberIn(header)
   if (seconds !== undefined) return Duration.seconds(seconds)
-  return Result.getOrUndefined(
-    Result.map(Headers.parseRetryAfter(header), (parsed) => Headers.retryAfterDelay(parsed, now))
-  )
+  const parsed = Result.getOrUndefined(Headers.parseRetryAfter(header))
+  return parsed?._tag === "DateTime" ? Headers.retryAfterDelay(parsed, now) : undefined
 }
 
 /** Reads a `RetryInfo`, whose delay is a text such as `"36.5s"`. */

@@ -4,11 +4,14 @@
  * @since 0.1.0
  */
 import type { LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type * as AiError from "effect/ai/AiError"
 import * as Context from "effect/Context"
 import type { Timeouts } from "./Timeouts.ts"
+import * as Wrong from "./Wrong.ts"
 
 /**
- * Settings of a request, as in the provider interface of the AI SDK. A missing setting is the provider's default.
+ * Settings of a request, as in the provider interface of the AI SDK. A missing setting is the provider's default. A request with a value of
+ * another kind fails with `InvalidRequestError`.
  *
  * **Details**
  *
@@ -37,15 +40,17 @@ export interface Settings {
   readonly providerOptions?: SharedV4ProviderOptions
 }
 
+const none: Settings = {}
+
 /**
  * Settings of the requests that run with this reference; they override the layer's. Headers, time-outs and each provider's options are
- * merged by key; of other settings the last one counts.
+ * merged by key; of other settings the last one counts. A setting that is `undefined` overrides nothing.
  *
  * @category references
  * @since 0.1.0
  */
 export const CurrentSettings = Context.Reference<Settings>("troupe/ai-sdk/CurrentSettings", {
-  defaultValue: () => ({})
+  defaultValue: () => none
 })
 
 /**
@@ -56,6 +61,44 @@ export const CurrentSettings = Context.Reference<Settings>("troupe/ai-sdk/Curren
  */
 export const settings = (settings: Settings): Context.Context<never> => Context.make(CurrentSettings, settings)
 
+const kinds: Wrong.Kinds<Settings> = {
+  maxOutputTokens: Wrong.number,
+  temperature: Wrong.number,
+  topP: Wrong.number,
+  topK: Wrong.number,
+  presencePenalty: Wrong.number,
+  frequencyPenalty: Wrong.number,
+  seed: Wrong.number,
+  stopSequences: Wrong.texts,
+  headers: Wrong.textsByName,
+  providerOptions: Wrong.objectsByName
+}
+
+const limits: Wrong.Kinds<Timeouts> = { first: Wrong.duration, between: Wrong.duration, total: Wrong.duration }
+
+/** Returns what is wrong with settings, if anything. */
+export const wrongIn = (settings: Settings): AiError.InvalidRequestError | undefined =>
+  settings === none
+    ? undefined
+    : Wrong.reasonIn("settings", settings, kinds) ?? Wrong.reasonIn("timeouts", settings.timeouts, limits)
+
+/** Merges two objects by key. A value of the second that is `undefined` doesn't count. */
+const merged = <A extends object>(under: A, upper: A): A => {
+  const all = { ...under }
+  for (const key in upper) if (upper[key] !== undefined) all[key] = upper[key]
+  return all
+}
+
+type Headers = NonNullable<Settings["headers"]>
+
+/** Merges headers. Upper case and lower case are the same in their names. */
+const mergedHeaders = (under: Headers, upper: Headers): Headers => {
+  const names = new Set(
+    Object.keys(upper).filter((name) => upper[name] !== undefined).map((name) => name.toLowerCase())
+  )
+  return merged(Object.fromEntries(Object.entries(under).filter(([name]) => !names.has(name.toLowerCase()))), upper)
+}
+
 /** Merges settings; those of the second override the first. */
 export const over = (under: Settings, upper: Settings): Settings => {
   if (Object.keys(upper).length === 0) return under
@@ -64,10 +107,9 @@ export const over = (under: Settings, upper: Settings): Settings => {
     providerOptions[provider] = { ...providerOptions[provider], ...options }
   }
   return {
-    ...under,
-    ...upper,
-    headers: { ...under.headers, ...upper.headers },
-    timeouts: { ...under.timeouts, ...upper.timeouts },
+    ...merged(under, upper),
+    headers: mergedHeaders(under.headers ?? {}, upper.headers ?? {}),
+    timeouts: merged(under.timeouts ?? {}, upper.timeouts ?? {}),
     providerOptions
   }
 }

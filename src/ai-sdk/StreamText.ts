@@ -67,7 +67,7 @@ const pass = (
   let warning: Effect.Effect<void> | undefined
   try {
     if (Streamed.isNews(part)) Timeouts.heard(patience)
-    if (part.type === "error") return brokenBy(arriving, part.error)
+    if (part.type === "error") return arriving.hasFinished ? Effect.succeed(false) : brokenBy(arriving, part.error)
     read = Streamed.take(arriving, part)
     warning = warningOf(part, model)
   } catch (error) {
@@ -88,6 +88,7 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   const prepared = yield* Effect.withFiber((fiber) => prepareAll("streamText", given, request, fiber))
   const { model, options, patience } = prepared
   const controller = new AbortController()
+  let starting: ReturnType<typeof start> | undefined
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
   let hasEnded = false
   yield* Effect.addFinalizer(() =>
@@ -96,20 +97,22 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
       if (hasEnded) return
       controller.abort()
       // Nobody waits for the cancellation, because a provider that reads ahead may never confirm it.
-      reader?.cancel().catch(() => {})
+      if (reader !== undefined) reader.cancel().catch(() => {})
+      // A provider that ignores the signal may begin its stream later.
+      else Promise.resolve(starting).then((late) => late?.stream.cancel()).catch(() => {})
     })
   )
   const started = yield* attempt(
     "streamText",
     patience,
-    () => start(model, options, controller.signal)
+    () => starting = start(model, options, controller.signal)
   )
   const taken = yield* Effect.try({
     try: (): ReadableStreamDefaultReader<Streamed.Part> => started.stream.getReader(),
     catch: (error) => failure("streamText", malformed(error))
   })
   reader = taken
-  const arriving = Streamed.begin(askedOf(request, given.transformer), started.response?.headers)
+  const arriving = Streamed.begin(askedOf(request, given.transformer), started.response?.headers ?? undefined)
   const read = () => taken.read()
   return (take: Take): Effect.Effect<boolean, AiError.AiError> =>
     Effect.catchIf(

@@ -19,6 +19,9 @@ export type Part = LanguageModelV3StreamPart | LanguageModelV4StreamPart
 
 type Of<Type extends Content["type"]> = Extract<Content, { readonly type: Type }>
 
+/** A call that the provider runs by a tool that wasn't offered, or what it says of one. */
+type Theirs = Of<"tool-call" | "tool-result" | "tool-approval-request">
+
 /** What is known of the answer so far, besides its parts. */
 export interface Arriving {
   readonly asked: Asked
@@ -32,7 +35,9 @@ export interface Arriving {
   writing: string | undefined
   written: string
   /** Calls of a provider's own tools, and what it says of them: the next part may ask for the approval of one. */
-  held: Array<Of<"tool-call" | "tool-result" | "tool-approval-request">>
+  held: Array<Theirs>
+  /** Calls of a provider's own tools that were passed on as running, and have no result yet. */
+  readonly running: Map<string, Of<"tool-call">>
   /** Calls that aren't shown, because the provider runs them with its own tools. */
   readonly hidden: Set<string>
 }
@@ -49,6 +54,7 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   writing: undefined,
   written: "",
   held: [],
+  running: new Map(),
   hidden: new Set()
 })
 
@@ -109,28 +115,50 @@ const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>
 
 type Taken = Exclude<Part, { readonly type: "error" }>
 
+const isKnown = ({ held, running }: Arriving, { toolCallId }: Theirs): boolean =>
+  held.length > 0 || running.has(toolCallId)
+
 /** Checks whether a part is about a call that the provider runs by a tool that wasn't offered. */
-const isTheirs = (
-  { asked, held }: Arriving,
-  part: Taken
-): part is Of<"tool-call" | "tool-result" | "tool-approval-request"> => {
+const isTheirs = (self: Arriving, part: Taken): part is Theirs => {
+  const { asked } = self
   switch (part.type) {
     case "tool-call":
       return part.providerExecuted === true && !asked.isOffered(asked.nameOf(part.toolName))
     case "tool-result":
-      return held.length > 0 && !asked.isOffered(asked.nameOf(part.toolName))
+      return isKnown(self, part) && !asked.isOffered(asked.nameOf(part.toolName))
     case "tool-approval-request":
-      return held.length > 0
+      return isKnown(self, part)
     default:
       return false
   }
 }
 
+/** Holds a part until the next other one. With a request for the approval of a call that was passed on, the call comes again. */
+const hold = (self: Arriving, part: Theirs): void => {
+  const { held, running } = self
+  if (part.type === "tool-call") self.calls++
+  const again = part.type === "tool-approval-request" ? running.get(part.toolCallId) : undefined
+  if (again !== undefined && !held.includes(again)) held.push(again)
+  held.push(part.type === "tool-call" ? asWritten(self, part) : part)
+}
+
+/** Notes whether a call runs. Checks whether a part is a running call that was passed on before. */
+const isPassed = ({ running }: Arriving, part: Theirs, asked: Asked): boolean => {
+  if (part.type === "tool-approval-request") return false
+  const { toolCallId } = part
+  if (part.type === "tool-result" || asked.awaitsApproval(toolCallId)) {
+    running.delete(toolCallId)
+    return false
+  }
+  if (running.get(toolCallId) === part) return true
+  running.set(toolCallId, part)
+  return false
+}
+
 /** Takes a part, and returns the parts that it becomes. Parts that report an error are handled elsewhere. */
 export const take = (self: Arriving, part: Taken): Read => {
   if (isTheirs(self, part)) {
-    if (part.type === "tool-call") self.calls++
-    self.held.push(part.type === "tool-call" ? asWritten(self, part) : part)
+    hold(self, part)
     return none
   }
   const { held } = self
@@ -142,6 +170,7 @@ export const take = (self: Arriving, part: Taken): Read => {
   const asked = withApprovals(self.asked, held)
   let before: Read = none
   for (const each of held) {
+    if (isPassed(self, each, asked)) continue
     before = Result.flatMap(before, (parts) => Result.map(spoken(self, each, asked), (more) => [...parts, ...more]))
   }
   return Result.flatMap(before, (before) => Result.map(own, (parts) => [...before, ...parts]))

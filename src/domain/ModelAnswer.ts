@@ -19,10 +19,14 @@ export interface Answer {
   readonly finishReason: Response.FinishReason
 }
 
-/** An answer while its parts arrive. A slot of a text or a reasoning that streams is filled when it ends. */
+/**
+ * An answer while its parts arrive. A slot of a text or a reasoning that streams is filled when it ends. Texts and thoughts are apart, because
+ * some providers give a text the id of a reasoning.
+ */
 export interface Arriving {
   readonly parts: Array<AssistantPart | undefined>
   readonly texts: Map<string, ArrivingText>
+  readonly thoughts: Map<string, ArrivingText>
   readonly names: Map<string, string>
   usage: RequestUsage
   model: string | undefined
@@ -30,7 +34,6 @@ export interface Arriving {
 }
 
 interface ArrivingText {
-  readonly tag: "Text" | "Reasoning"
   readonly index: number
   text: string
   metadata: Attached
@@ -40,6 +43,7 @@ interface ArrivingText {
 export const begin = (): Arriving => ({
   parts: [],
   texts: new Map(),
+  thoughts: new Map(),
   names: new Map(),
   usage: {},
   model: undefined,
@@ -47,8 +51,7 @@ export const begin = (): Arriving => ({
 })
 
 /** Checks whether something of an answer has arrived. */
-export const hasBegun = ({ names, parts, texts }: Arriving): boolean =>
-  parts.length > 0 || texts.size > 0 || names.size > 0
+export const hasBegun = ({ names, parts }: Arriving): boolean => parts.length > 0 || names.size > 0
 
 type Decoded =
   | Response.AllParts<{}>
@@ -66,7 +69,9 @@ export type Incoming = ReadOf<Decoded>
 
 type Of<Type extends Incoming["type"]> = Extract<Incoming, { readonly type: Type }>
 
-const spoken = (tag: "Text" | "Reasoning", text: string, metadata: Attached): AssistantPart => ({
+type Spoken = "Text" | "Reasoning"
+
+const spoken = (tag: Spoken, text: string, metadata: Attached): AssistantPart => ({
   _tag: tag,
   text,
   ...withMetadata(metadata)
@@ -172,23 +177,17 @@ export const add = (self: Arriving, part: Incoming): void => {
       start(self, "Reasoning", part.id, part.metadata)
       break
     case "text-delta":
-    case "reasoning-delta": {
-      const text = self.texts.get(part.id)
-      if (text !== undefined) {
-        text.text += part.delta
-        text.metadata = merge(text.metadata, part.metadata)
-      }
+      grow(self, "Text", part)
       break
-    }
+    case "reasoning-delta":
+      grow(self, "Reasoning", part)
+      break
     case "text-end":
-    case "reasoning-end": {
-      const text = self.texts.get(part.id)
-      if (text !== undefined) {
-        text.metadata = merge(text.metadata, part.metadata)
-        end(self, part.id, text)
-      }
+      end(self, "Text", part.id, part.metadata)
       break
-    }
+    case "reasoning-end":
+      end(self, "Reasoning", part.id, part.metadata)
+      break
     case "file":
       self.parts.push({
         _tag: "File",
@@ -242,21 +241,29 @@ export const add = (self: Arriving, part: Incoming): void => {
   }
 }
 
-const start = (
-  self: Arriving,
-  tag: "Text" | "Reasoning",
-  id: string,
-  metadata: Attached
-): void => {
-  const open = self.texts.get(id)
-  if (open !== undefined) end(self, id, open)
-  self.texts.set(id, { tag, index: self.parts.length, text: "", metadata })
+const arrivingOf = (self: Arriving, tag: Spoken): Arriving["texts"] => tag === "Text" ? self.texts : self.thoughts
+
+const start = (self: Arriving, tag: Spoken, id: string, metadata: Attached): ArrivingText => {
+  end(self, tag, id, undefined)
+  const text: ArrivingText = { index: self.parts.length, text: "", metadata }
+  arrivingOf(self, tag).set(id, text)
   self.parts.push(undefined)
+  return text
 }
 
-const end = (self: Arriving, id: string, text: ArrivingText): void => {
-  self.texts.delete(id)
-  if (says(text)) self.parts[text.index] = spoken(text.tag, text.text, text.metadata)
+/** Adds a piece. A piece without a start begins a text, because it is shown as any other. */
+const grow = (self: Arriving, tag: Spoken, part: Of<"text-delta" | "reasoning-delta">): void => {
+  const text = arrivingOf(self, tag).get(part.id) ?? start(self, tag, part.id, undefined)
+  text.text += part.delta
+  text.metadata = merge(text.metadata, part.metadata)
+}
+
+const end = (self: Arriving, tag: Spoken, id: string, metadata: Attached): void => {
+  const text = arrivingOf(self, tag).get(id)
+  if (text === undefined) return
+  arrivingOf(self, tag).delete(id)
+  text.metadata = merge(text.metadata, metadata)
+  if (says(text)) self.parts[text.index] = spoken(tag, text.text, text.metadata)
 }
 
 /** Finish reasons of a response that ended before the model was done, so that its calls may be incomplete. */
@@ -276,7 +283,7 @@ const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => 
 
 /** Ends an answer. Unfinished text is kept. Unfinished reasoning may lack its signature, so it is dropped. */
 export const finish = (self: Arriving): Answer => {
-  for (const [id, text] of self.texts) if (text.tag === "Text") end(self, id, text)
+  for (const id of self.texts.keys()) end(self, "Text", id, undefined)
   const parts: Array<AssistantPart> = []
   for (const part of self.parts) {
     if (part !== undefined) parts.push(part._tag === "Call" ? settleAtOnce(part, self.finishReason) : part)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, ExecutionPlan, Metric, Schema, Stream } from "effect"
+import { Effect, ExecutionPlan, Metric, Schedule, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Model, Tool, Toolkit } from "effect/ai"
 import {
   Agent,
@@ -86,6 +86,39 @@ describe("A request within a run", () => {
         Effect.provide(named(MockResponse.toolCall("helper", { task: "Help" }), "help", "end"))
       )
       assert.deepStrictEqual(yield* counted(called), { gpt: 3 })
+    }))
+
+  it.effect("of another run counts once where a handler changed its model, and each request that the change adds", () =>
+    Effect.gen(function*() {
+      type Change = (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel
+      const repeating = (times: number): Change => (model) => ({
+        ...model,
+        generateText: ((options: never) => Effect.repeat(model.generateText(options), { times: times - 1 })) as never,
+        streamText: ((options: never) =>
+          Stream.takeRight(Stream.repeat(model.streamText(options), Schedule.recurs(times - 1)), 3)) as never
+      })
+      const changes: ReadonlyArray<readonly [change: Change, requests: number]> = [
+        [(model) => ({ ...model }), 3],
+        [(model) =>
+          Object.create(model) as LanguageModel.LanguageModel, 3],
+        [repeating(1), 3],
+        [repeating(2), 4]
+      ]
+      const inner = Agent.make("inner")
+      const armed = Agent.make("armed", { instructions: () => "Be brief." })
+      for (const [change, requests] of changes) {
+        for (const agent of [inner, armed]) {
+          for (const ask of [Agent.run(agent, "Hello"), Stream.runDrain(Agent.stream(agent, "Hello"))]) {
+            const handler = Effect.as(Effect.orDie(ask), "done").pipe(
+              Effect.provideServiceEffect(LanguageModel.LanguageModel, Effect.map(LanguageModel.LanguageModel, change))
+            )
+            const counts = yield* counted(within(handler)).pipe(
+              Effect.provide(named(call, ...Array.from({ length: requests - 2 }, () => "one"), "end"))
+            )
+            assert.deepStrictEqual(counts, { gpt: requests })
+          }
+        }
+      }
     }))
 
   it.effect("of a judge counts once, and of a summary", () =>

@@ -175,6 +175,36 @@ describe("An approval that a provider asks for", () => {
       }
     }))
 
+  const callsIn = (content: unknown) =>
+    (content as ReadonlyArray<Content>).flatMap((part) => part.type === "tool-call" ? [part["toolCallId"]] : [])
+
+  it.effect("is asked for although other content came after its call, which is sent back once", () =>
+    Effect.gen(function*() {
+      const [, call, request] = asking as readonly [Content, Content, Content]
+      const other: Content = { ...call, toolCallId: "w0" }
+      const late: ReadonlyArray<Content> = [other, call, { type: "text", text: "May I?" }, request, request]
+      for (const isStreamed of [false, true]) {
+        const { options, provide } = modelOf("v4", false, late, found)
+        yield* Effect.gen(function*() {
+          const waiting = stored(yield* run(isStreamed))
+          assert.deepStrictEqual(AgentState.pendingApprovals(waiting).map(({ callId }) => callId), ["w1"])
+          const done = yield* Agent.resume(agent, Result.getOrThrow(AgentState.approve(waiting, "w1")))
+          assert.strictEqual(AgentState.text(done), "Found.")
+        }).pipe(provide)
+        const [, said, answer] = options[1]!.prompt
+        const ids = callsIn(said?.content)
+        assert.deepStrictEqual(ids, ["w0", "w1"])
+        assert.deepStrictEqual<unknown>(answer?.content, [
+          { type: "tool-approval-response", approvalId: "ap1", approved: true }
+        ])
+        const ran = modelOf("v4", false, [...late.slice(0, 4), { ...found[1]!, toolCallId: "w1" }], found)
+        const complete = yield* run(isStreamed).pipe(ran.provide)
+        assert.strictEqual(complete.status._tag, "Complete")
+        yield* Agent.continueConversation(agent, complete, "And now?").pipe(ran.provide)
+        assert.deepStrictEqual(callsIn(ran.options[1]!.prompt[1]?.content), ["w0", "w1"])
+      }
+    }))
+
   it.effect("leaves out of what is sent back all results of a provider's tool but the last", () =>
     Effect.gen(function*() {
       const [call, result] = found as readonly [Content, Content, Content]

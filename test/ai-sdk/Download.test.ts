@@ -154,6 +154,7 @@ describe("A file by address", () => {
       const [first, ...rest] = filesOf(options)
       assert.lengthOf(rest, 3)
       for (const files of rest) assert.deepStrictEqual(files, first)
+      assert.lengthOf(asked, 1)
       const before = asked.length
       const tight = AiSdkModel.layer(model, { download: { fetch, maxBytes: 5 } })
       const error = yield* Effect.flip(Effect.provide(Agent.resume(agent, state), tight))
@@ -172,7 +173,11 @@ describe("A file by address", () => {
       const cases = [
         [fetching(Promise.reject(new TypeError("fetch failed"))).model, "NetworkError"],
         [throws, "UnknownError"],
-        [fetching(new Promise(() => {})).model, "NetworkError"]
+        [fetching(new Promise(() => {})).model, "NetworkError"],
+        [fetching({ "*/*": /./ } as never).model, "InvalidRequestError"],
+        [fetching({ "*/*": null } as never).model, "InvalidRequestError"],
+        [fetching(Promise.resolve({ "*/*": ["("] }) as never).model, "InvalidRequestError"],
+        [fetching("https" as never).model, "InvalidRequestError"]
       ] as const
       for (const [model, tag] of cases) {
         const fiber = yield* Effect.forkChild(
@@ -378,6 +383,37 @@ describe("A file by address", () => {
         yield* Agent.run(agent, ask(href)).pipe(Effect.provide(AiSdkModel.layer(model, { download: { fetch } })))
       }
       assert.lengthOf(asked, 7)
+    }))
+
+  it.effect("is downloaded for all who wait for it, until the last of them is interrupted, and then anew", () =>
+    Effect.gen(function*() {
+      const started: Array<{ readonly signal: AbortSignal; readonly answer: (response: Response) => void }> = []
+      const fetch = ((_: URL, { signal }: { readonly signal: AbortSignal }) =>
+        new Promise<Response>((answer, fail) => {
+          signal.addEventListener("abort", () => fail(new DOMException("aborted", "AbortError")))
+          started.push({ signal, answer })
+        })) as typeof globalThis.fetch
+      const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      const { model, options } = fetching({})
+      const state = AgentState.ask(AgentState.make("a"), ask("https://house/a"), 0)
+      const layer = AiSdkModel.layer(model, { download: { fetch } })
+      const begin = Effect.forkChild(Effect.provide(Agent.resume(agent, state), layer), { startImmediately: true })
+      for (const isLast of [false, true]) {
+        const [one, two] = [yield* begin, yield* begin]
+        yield* turn
+        const { answer, signal } = started.at(-1)!
+        yield* Fiber.interrupt(one)
+        assert.isFalse(signal.aborted)
+        if (isLast) {
+          answer(bytes())
+          yield* Fiber.join(two)
+        } else {
+          yield* Fiber.interrupt(two)
+          assert.isTrue(signal.aborted)
+        }
+      }
+      assert.lengthOf(started, 2)
+      assert.deepStrictEqual<unknown>(filesOf(options), [[["image/png", downloaded]]])
     }))
 
   it.effect("stops being downloaded when the run is interrupted", () =>

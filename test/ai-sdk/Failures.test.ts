@@ -17,6 +17,7 @@ import {
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Stream } from "effect"
 import { type AiError, LanguageModel } from "effect/ai"
+import { TestClock } from "effect/testing"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { saying, throwing } from "./stub.ts"
 
@@ -208,7 +209,41 @@ const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
 
 const ask = { prompt: "Hi" } as const
 
+const long = "9".repeat(400)
+
+/** What providers say of waiting, and how long that is, if it is a time that somebody can wait for. */
+const waits: ReadonlyArray<
+  readonly [headers: Readonly<Record<string, string>>, expected: Duration.Duration | undefined]
+> = [
+  [{ "retry-after": "0" }, Duration.zero],
+  [{ "retry-after": "-5" }, undefined],
+  [{ "retry-after": "NaN" }, undefined],
+  [{ "retry-after": "1e3" }, undefined],
+  [{ "retry-after": long }, undefined],
+  [{ "retry-after": "9".repeat(300) }, undefined],
+  [{ "retry-after-ms": long, "retry-after": "2" }, Duration.seconds(2)],
+  [{ "retry-after": "Thu, 01 Jan 1970 00:00:10 GMT" }, Duration.zero],
+  [{ "retry-after": "Fri, 31 Dec 9999 23:59:59 GMT" }, Duration.millis(Date.UTC(9999, 11, 31, 23, 59, 59) - 30_000)],
+  [{ "retry-after": "Thu, 99 Jan 1970 00:00:10 GMT" }, undefined]
+]
+
 describe("A failure of a model of the AI SDK", () => {
+  it.effect("says how long to wait if that is a time that can come", () =>
+    Effect.gen(function*() {
+      yield* TestClock.adjust("30 seconds")
+      const retryAfterOf = (error: unknown) =>
+        LanguageModel.generateText(ask).pipe(
+          Effect.flip,
+          Effect.map(({ retryAfter }) => retryAfter),
+          Effect.provide(AiSdkModel.layer(throwing(error)))
+        )
+      for (const [responseHeaders, expected] of waits) {
+        const wait = yield* retryAfterOf(refusal(429, {}, { responseHeaders }))
+        assert.deepStrictEqual(wait, expected, JSON.stringify(responseHeaders).slice(0, 60))
+      }
+      assert.isUndefined(yield* retryAfterOf(refusal(429, google(`${long}s`))))
+    }))
+
   for (const [what, error, tag, isRetryable, more = {}] of rejected) {
     it.effect(`that comes of ${what} is an ${tag}`, () =>
       Effect.gen(function*() {
@@ -272,6 +307,51 @@ describe("A failure of a model of the AI SDK", () => {
           assert.deepInclude(reason, { _tag: "InvalidRequestError", parameter: "specificationVersion" })
           assert.include(reason.message, words)
           assert.isFalse(isRetryable)
+        }
+      }
+      assert.lengthOf(asked, 0)
+    }))
+
+  it.effect("is that of a setting whose value can't be used, of a layer and of its context, and the model isn't asked", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([])
+      const wrong: ReadonlyArray<readonly [settings: object, parameter: string, words: string]> = [
+        [
+          { timeouts: { first: "soon" } },
+          "timeouts.first",
+          "must be a duration, such as \"2 minutes\". It is \"soon\""
+        ],
+        [{ timeouts: { total: NaN } }, "timeouts.total", "must be a duration"],
+        [{ timeouts: { between: -5 } }, "timeouts.between", "must be a duration"],
+        [{ timeouts: "5 minutes" }, "timeouts", "must be an object"],
+        [{ stopSequences: "END" }, "stopSequences", "must be a list of texts. It is \"END\""],
+        [{ headers: { authorization: ["secret"] } }, "headers", "must be an object of texts"],
+        [{ headers: "secret" }, "headers", "must be an object of texts"],
+        [{ providerOptions: { house: "secret" } }, "providerOptions", "must be an object of objects"],
+        [{ temperature: NaN }, "temperature", "must be a finite number. It is NaN"],
+        [{ maxOutputTokens: "100" }, "maxOutputTokens", "must be a finite number. It is \"100\""]
+      ]
+      const options: typeof wrong = [
+        [{ download: null }, "download", "must be an object"],
+        [{ download: { fetch: "fetch" } }, "download.fetch", "must be a function"],
+        [{ download: { maxBytes: NaN } }, "download.maxBytes", "must be a number of at least 0. It is NaN"],
+        [{ download: { timeout: "soon" } }, "download.timeout", "must be a duration"]
+      ]
+      const requests = [LanguageModel.generateText(ask), Stream.runDrain(LanguageModel.streamText(ask))]
+      for (const [given, parameter, words] of [...wrong, ...options]) {
+        for (const request of requests) {
+          const ofLayer = Effect.provide(request, AiSdkModel.layer(model, given))
+          const ofContext = request.pipe(
+            Effect.provideContext(AiSdkModel.settings(given)),
+            Effect.provide(AiSdkModel.layer(model))
+          )
+          for (const asking of "download" in given ? [ofLayer] : [ofLayer, ofContext]) {
+            const { isRetryable, reason } = yield* Effect.flip(asking)
+            assert.deepInclude(reason, { _tag: "InvalidRequestError", parameter })
+            assert.include(reason.message, words)
+            assert.notInclude(reason.message, "secret")
+            assert.isFalse(isRetryable)
+          }
         }
       }
       assert.lengthOf(asked, 0)

@@ -421,6 +421,48 @@ describe("A stream of a model of the AI SDK", () => {
       assert.isTrue(seen.signal?.aborted)
     }))
 
+  it.effect("is let go of although it begins only once nobody waits for it", () =>
+    Effect.gen(function*() {
+      const { model, seen } = streaming(long)
+      const hasAsked = yield* Deferred.make<void>()
+      let begin = () => {}
+      const late: typeof model = {
+        ...model,
+        doStream: async (options) => {
+          Deferred.doneUnsafe(hasAsked, Effect.void)
+          await new Promise<void>((resolve) => {
+            begin = resolve
+          })
+          return model.doStream(options)
+        }
+      }
+      const fiber = yield* Stream.runDrain(LanguageModel.streamText({ prompt: "Hi" })).pipe(
+        Effect.provide(AiSdkModel.layer(late)),
+        Effect.forkChild
+      )
+      yield* Deferred.await(hasAsked)
+      yield* Fiber.interrupt(fiber)
+      begin()
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      assert.isTrue(seen.cancelled)
+    }))
+
+  it.effect("is over once it has its finish, whatever error follows, and needs no headers", () =>
+    Effect.gen(function*() {
+      const { parts } = yield* run([...long, { type: "error", error: new Error("late") }])
+      assert.strictEqual(parts.at(-1)?.type, "finish")
+      const { model } = streaming(long.slice(0, 3))
+      const headless = {
+        ...model,
+        doStream: async (options) => ({ ...await model.doStream(options), response: { headers: null as never } })
+      } satisfies typeof model
+      const reason = yield* reasonOf(Effect.provide(
+        Stream.runDrain(LanguageModel.streamText({ prompt: "Hi" })),
+        AiSdkModel.layer(headless)
+      ))
+      assert.strictEqual(reason[0], "NetworkError")
+    }))
+
   it.effect("fails where it ends before the answer does, as the provider says or as it stops", () =>
     Effect.gen(function*() {
       const cut = ["NetworkError", true]

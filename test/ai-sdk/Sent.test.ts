@@ -401,4 +401,28 @@ describe("A request to a model of the AI SDK", () => {
       )
       assert.deepStrictEqual(Object.keys(older.asked[0]!).sort(), ["abortSignal", "prompt", "seed"])
     }))
+
+  it.effect("has the settings of its layer where those of its context are undefined, and a header once, however it is spelled", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying([answer])
+      const current: Record<string, unknown> = {
+        temperature: undefined,
+        stopSequences: undefined,
+        headers: { "x-house": "2", "x-other": undefined }
+      }
+      yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(
+        Effect.provideContext(AiSdkModel.settings(current)),
+        Effect.provide(AiSdkModel.layer(model, {
+          temperature: 0.5,
+          stopSequences: ["END"],
+          headers: { "X-House": "1", "X-Other": "1" }
+        }))
+      )
+      assert.deepStrictEqual<unknown>(Struct.omit(asked[0]!, ["abortSignal", "prompt"]), {
+        temperature: 0.5,
+        stopSequences: ["END"],
+        headers: { "X-Other": "1", "x-house": "2" },
+        providerOptions: {}
+      })
+    }))
 })

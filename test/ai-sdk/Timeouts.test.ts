@@ -112,6 +112,9 @@ describe("A request to a provider", () => {
       const agent = Agent.make("assistant", { settings: AiSdkModel.settings({ timeouts: { first: "40 seconds" } }) })
       assert.strictEqual((yield* failing(Stream.runDrain(Agent.stream(agent, "Hi")), layer)).seconds, 40)
       assert.strictEqual((yield* failing(Agent.run(agent, "Hi"), layer)).seconds, 60)
+      const missing: Record<string, unknown> = { first: undefined }
+      const silent = Agent.make("assistant", { settings: AiSdkModel.settings({ timeouts: missing }) })
+      assert.strictEqual((yield* failing(Stream.runDrain(Agent.stream(silent, "Hi")), layer)).seconds, 20)
       const endless = AiSdkModel.layer(model, {
         timeouts: { first: "Infinity", between: "Infinity", total: "Infinity" }
       })

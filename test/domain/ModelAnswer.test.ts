@@ -67,6 +67,30 @@ describe("An answer", () => {
     assert.strictEqual(reasoning, isPart(usage.reasoning, usage.output) ? usage.reasoning : undefined)
   })
 
+  it("keeps a text and a reasoning apart that have one id, and pieces without a start", () => {
+    const piece = (type: "text" | "reasoning", delta: string) => Response.makePart(`${type}-delta`, { id: "1", delta })
+    const answer = answerOf(
+      piece("text", "No "),
+      piece("text", "start."),
+      Response.makePart("text-end", { id: "1" }),
+      Response.makePart("reasoning-start", { id: "1" }),
+      piece("reasoning", "Hm, "),
+      Response.makePart("text-start", { id: "1" }),
+      piece("text", "Warm"),
+      piece("reasoning", "rain?"),
+      piece("text", "."),
+      Response.makePart("reasoning-end", { id: "1" }),
+      Response.makePart("text-end", { id: "1" }),
+      piece("text", " And late.")
+    )
+    assert.deepStrictEqual(answer.parts, [
+      { _tag: "Text", text: "No start." },
+      { _tag: "Reasoning", text: "Hm, rain?" },
+      { _tag: "Text", text: "Warm." },
+      { _tag: "Text", text: " And late." }
+    ])
+  })
+
   it("gives each of a provider's calls that share an id its own result", () => {
     assert.deepStrictEqual(
       resultsOf(answerOf(call("a"), call("a"), result("a", 1), result("a", 2))),

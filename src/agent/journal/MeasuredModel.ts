@@ -1,7 +1,8 @@
 /**
  * Models that count their own requests. Tool handlers and guardrails that ask a model within a run are given one.
  *
- * A loop counts its own requests and asks the uncounted model behind it, so that each request counts once, also in a run within a tool.
+ * A loop counts its own requests and asks the uncounted model behind it, so that each request counts once, also in a run within a tool. If
+ * somebody has made another model of one that counts, a loop that asks that tells it which request is the loop's.
  *
  * @since 0.1.0
  */
@@ -15,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import { fromParts, type Incoming } from "../../domain/ModelAnswer.ts"
-import { behind, ModelRequest } from "./ModelRequest.ts"
+import { behind, counts, ModelRequest, RequestOfLoop } from "./ModelRequest.ts"
 
 type Model = LanguageModel.LanguageModel
 
@@ -31,7 +32,7 @@ const measured = new WeakMap<Model, Model>()
 /** Notes that a model counts the requests of another one. */
 export const pair = (model: Model, measuring: Model): Model => {
   measured.set(model, measuring)
-  const { generateText, streamText } = measuring
+  const { generateText, streamText } = Object.assign(measuring, { [counts]: true })
   behind.set(measuring, { model, generateText, streamText })
   return measuring
 }
@@ -52,6 +53,11 @@ const counting = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Clock.clockWith((clock) =>
     Effect.withFiber((fiber) => {
+      const ofLoop = fiber.getRef(RequestOfLoop)
+      if (ofLoop?.isMade === false) {
+        ofLoop.isMade = true
+        return ask(() => Effect.void)
+      }
       const request = new ModelRequest(fiber, clock, clock.currentTimeMillisUnsafe(), undefined, undefined, model)
       return ask((exit, parts) =>
         Effect.sync(() => request.end(fromParts(parts as ReadonlyArray<Incoming>), kindOf(exit)))

@@ -13,6 +13,7 @@ import type * as Response from "effect/ai/Response"
 import type * as Tool from "effect/ai/Tool"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Span } from "effect/Tracer"
 import type { RequestUsage } from "../../domain/Usage.ts"
@@ -49,6 +50,18 @@ export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.La
     ? model
     : found.model
 }
+
+/** Marks models that count requests. What somebody makes of one, by a spread or with it as a prototype, has the mark too. */
+export const counts = Symbol("troupe/agent/journal/counts")
+
+/** A request of a loop under way, which the loop counts, and whether the first request that came of it has been made. */
+export const RequestOfLoop = Context.Reference<{ isMade: boolean } | undefined>("troupe/agent/journal/RequestOfLoop", {
+  defaultValue: () => undefined
+})
+
+/** Sends a request of a loop to a model. If the model is made of one that counts requests, that one doesn't count it again. */
+export const send = <A, E, R>(model: LanguageModel.LanguageModel, request: Effect.Effect<A, E, R>): typeof request =>
+  counts in model ? Effect.provideService(request, RequestOfLoop, { isMade: false }) : request
 
 /** Returns the names of the model that is asked in a context, by itself or by one that measures it. */
 const namesOf = (

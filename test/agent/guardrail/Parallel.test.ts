@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Schedule, Schema } from "effect"
-import { AiError, Tool, Toolkit } from "effect/ai"
+import { Deferred, Effect, Fiber, Schedule, Schema, Stream } from "effect"
+import { AiError, LanguageModel, type Response, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentState, Guardrail, Handoff, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -114,6 +114,58 @@ describe("A guardrail beside the model", () => {
       assert.isTrue(deltas.length > 1)
       assert.isTrue(deltas.every(({ at }) => at >= 10_000))
     }))
+
+  for (const fails of [false, true]) {
+    const what = fails ? "shows nothing more of an attempt once it has failed" : "shows its pieces in their order"
+    it.effect(`that passes ${what}, although the reader is slower than the model`, () =>
+      Effect.gen(function*() {
+        const hasArrived = yield* Deferred.make<void>()
+        const isShown = yield* Deferred.make<void>()
+        const numbered = (attempt: number, from: number, to: number) =>
+          Array.from({ length: to - from }, (_, n): Response.StreamPartEncoded => ({
+            type: "text-delta",
+            id: "t",
+            delta: `${attempt}:${from + n} `
+          }))
+        const start: Response.StreamPartEncoded = { type: "text-start", id: "t" }
+        let attempts = 0
+        const provider = LanguageModel.make({
+          generateText: () => Effect.die("It streams."),
+          streamText: () => {
+            if (attempts++ > 0) return Stream.fromIterable([start, ...numbered(2, 0, 300)])
+            const broken = AiError.make({
+              module: "m",
+              method: "m",
+              reason: new AiError.InternalProviderError({ description: "x" })
+            })
+            return Stream.concat(
+              Stream.fromIterable([start, ...numbered(1, 0, 600)]),
+              Stream.unwrap(Effect.gen(function*() {
+                yield* Deferred.succeed(hasArrived, undefined)
+                yield* Deferred.await(isShown)
+                return fails ? Stream.fail(broken) : Stream.fromIterable(numbered(1, 600, 700))
+              }))
+            )
+          }
+        })
+        const waiting = Guardrail.make("waiting", () => Effect.as(Deferred.await(hasArrived), Guardrail.pass), {
+          mode: "parallel"
+        })
+        const agent = Agent.make("a", { retry: Schedule.recurs(1), guardrails: { input: [waiting] } })
+        const events = yield* Agent.stream(agent, "Count.").pipe(
+          Stream.tap(({ _tag }) => _tag === "TextDelta" ? Deferred.succeed(isShown, undefined) : Effect.void),
+          Stream.rechunk(1),
+          Stream.tap(() => Effect.yieldNow),
+          Stream.runCollect,
+          Effect.provideServiceEffect(LanguageModel.LanguageModel, provider)
+        )
+        const all = (parts: ReadonlyArray<Response.StreamPartEncoded>) =>
+          parts.map((part) => part.type === "text-delta" ? part.delta : "").join("")
+        const failed = events.findIndex(({ _tag }) => _tag === "ModelCallFailed")
+        assert.isTrue(shown(events.slice(failed + 1)) === all(fails ? numbered(2, 0, 300) : numbered(1, 0, 700)))
+        if (fails) assert.isTrue(all(numbered(1, 0, 600)).startsWith(shown(events.slice(0, failed))))
+      }))
+  }
 
   it.effect("that is through before the model begins holds nothing back", () =>
     Effect.gen(function*() {

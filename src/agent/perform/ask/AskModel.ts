@@ -141,7 +141,7 @@ const askGuarded = Effect.fnUntraced(function*(loop: Loop.Loop, checks: InputGua
   const isGuarded = AnswerGuard.isGuarded(loop)
   const isHeldOn = isGuarded && !loop.definition.guardrails.isReleasedEarly
   const held: HeldBack.HeldBack | undefined = isHeldOn || beside !== undefined
-    ? { answer: undefined, parts: [], isOpen: false }
+    ? HeldBack.make()
     : undefined
   const answer = yield* beside === undefined || held === undefined
     ? answerOf(loop, held)

@@ -9,12 +9,20 @@ import * as Loop from "../../journal/Loop.ts"
 import * as AnswerGuard from "../guard/AnswerGuard.ts"
 import * as ScreenCalls from "../guard/ScreenCalls.ts"
 
-/** The pieces of an answer that have arrived and may not be shown yet. Once it is open, pieces are shown as they arrive. */
+/**
+ * The pieces of an answer that have arrived and aren't shown yet. Once it is open, pieces are shown as they arrive.
+ *
+ * Pieces that arrive while earlier ones are shown wait behind these. `shown` counts those that have been shown.
+ */
 export interface HeldBack {
   answer: Answer.Arriving | undefined
   parts: Array<Answer.Incoming>
+  shown: number
   isOpen: boolean
 }
+
+/** Begins to hold pieces back. */
+export const make = (): HeldBack => ({ answer: undefined, parts: [], shown: 0, isOpen: false })
 
 const tellPart = (
   loop: Loop.Loop,
@@ -56,25 +64,36 @@ export const drop = (held: HeldBack | undefined): void => {
   if (held === undefined) return
   held.answer = undefined
   held.parts = []
+  held.shown = 0
 }
 
-/** Shows the held-back pieces that may be shown, and from now on each piece as it arrives. */
+/**
+ * Shows the held-back pieces that may be shown, at the readers' pace, and then each piece as it arrives. An interruption stops it. So does a
+ * failure of the attempt, whose pieces are dropped.
+ */
 export const release = (
   loop: Loop.Loop,
   held: HeldBack | undefined,
   shows: AnswerGuard.Seen["shows"]
 ): Effect.Effect<void> => {
   if (held === undefined || held.isOpen) return Effect.void
-  const { answer, parts } = held
   const { path, step } = loop
-  held.isOpen = true
-  held.parts = []
-  if (answer === undefined) return Effect.void
-  // The pieces are shown one by one at the readers' pace, so that an interruption stops them.
-  return Effect.forEach(parts.filter(shows), (part) => {
-    tellPart(loop, { path, step }, answer, part, Loop.now(loop))
-    return loop.journal.flush
-  }, { discard: true })
+  const where: Loop.Where = { path, step }
+  return Effect.whileLoop({
+    while: () => {
+      if (held.shown < held.parts.length) return true
+      held.parts = []
+      held.isOpen = true
+      return false
+    },
+    body: () => {
+      const part = held.parts[held.shown++]!
+      if (held.answer === undefined || !shows(part)) return Effect.void
+      tellPart(loop, where, held.answer, part, Loop.now(loop))
+      return loop.journal.flush
+    },
+    step: () => {}
+  })
 }
 
 /** Shows the parts of an answer that guardrails have let pass. */

@@ -20,7 +20,7 @@ import * as ChatSpan from "../../../model/ChatSpan.ts"
 import * as NativeModel from "../../../model/NativeModel.ts"
 import * as SoundPart from "../../../model/SoundPart.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
-import { type ModelRequest, unmeasured } from "../../journal/ModelRequest.ts"
+import { type ModelRequest, send, unmeasured } from "../../journal/ModelRequest.ts"
 import { shownDefect } from "../../journal/SpanExit.ts"
 import { within } from "../../journal/Telemetry.ts"
 
@@ -154,7 +154,7 @@ export const generate = (
   const model = modelIn(fiber)
   const native = nativeOf(fiber, model)
   if (native === undefined) {
-    return Effect.map(model.generateText(optionsOf(sent, request)), ({ content }) => content)
+    return Effect.map(send(model, model.generateText(optionsOf(sent, request))), ({ content }) => content)
   }
   return inSpan(
     fiber,
@@ -180,10 +180,8 @@ export const stream = (
   const model = modelIn(fiber)
   const native = nativeOf(fiber, model)
   if (native === undefined) {
-    return Stream.runForEachArray(
-      model.streamText(optionsOf(sent, request)),
-      (parts) => take(parts) ?? Effect.void
-    )
+    const answer = model.streamText(optionsOf(sent, request))
+    return send(model, Stream.runForEachArray(answer, (parts) => take(parts) ?? Effect.void))
   }
   return inSpan(
     fiber,
