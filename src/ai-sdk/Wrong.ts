@@ -30,7 +30,7 @@ export const duration = kind("must be a duration, such as \"2 minutes\"", isDura
 export const number = kind("must be a finite number", Number.isFinite)
 export const size = kind("must be a number of at least 0", (value) => typeof value === "number" && value >= 0)
 export const callable = kind("must be a function", Predicate.isFunction)
-export const object = kind("must be an object", Predicate.isObject, false)
+const object = kind("must be an object", Predicate.isObject, false)
 export const texts = kind("must be a list of texts", (value) => Array.isArray(value) && value.every(isText))
 export const textsByName = kind("must be an object of texts", isRecordOf(isText), false)
 export const objectsByName = kind("must be an object of objects", isRecordOf(Predicate.isObject), false)
