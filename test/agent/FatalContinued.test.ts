@@ -16,6 +16,8 @@ import {
   ToolPolicy
 } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import * as Kept from "../../src/cluster/Kept.ts"
+import * as Recovery from "../../src/cluster/Recovery.ts"
 import { observed, pure } from "../../src/testing/laws/RunLaws.ts"
 
 class Refused extends Schema.TaggedError<Refused>()("Refused", { why: Schema.String }) {}
@@ -339,6 +341,21 @@ describe("A run that a fatal tool ends", () => {
         assert.strictEqual(statusOf(yield* session.resume), "Complete")
       }).pipe(Effect.scoped, Effect.provide(paying))
     }).pipe(Effect.provide(KeyValueStore.layerMemory)))
+
+  it.effect("fails on the runner that takes its conversation over", () =>
+    Effect.gen(function*() {
+      const paying = Layer.mergeAll(handlers, models({ root: [call("leaf", { task: "x" }), "Done."], leaf: [pay()] }))
+      const root = Agent.make("root", { agents: [Agent.asTool(leaf)] })
+      const events: Array<AgentEvent.AgentEvent> = []
+      const observing = Agent.observe((event) => Effect.sync(() => void events.push(event)))
+      yield* Effect.provide(Agent.run(root, "Hello").pipe(observing), paying)
+      const at = events.findIndex(({ _tag }) => _tag === "ToolCallSettled")
+      const entry = Result.getOrThrow(Kept.entryFromText(Kept.entryToText({ events: events.slice(0, at + 1) })))
+      const kept = Kept.take(Kept.begin(AgentState.make("root")), entry)
+      const taken = Recovery.missing(kept).reduce(AgentState.reduce, kept.state)
+      const last = yield* Effect.provide(Agent.settle(root, taken), paying)
+      assert.deepStrictEqual(resultsOf(last), [`leaf Failed: "Agent \\"leaf\\" failed: Refused"`])
+    }))
 
   it.effect("isn't what a program's own call is: the run goes on after it", () =>
     Effect.scoped(Effect.gen(function*() {
