@@ -13,8 +13,11 @@ import { annotate } from "../../handoff/FailedState.ts"
 import { Fail } from "../rules/Decision.ts"
 import type { Loop } from "./Loop.ts"
 
-/** Describes what ended a run, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
-export const fromCause = ({ definition, step }: Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
+/** Describes what ended a run in a step, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
+export const fromCause = (
+  { definition, step }: Pick<Loop, "definition" | "step">,
+  cause: Cause.Cause<unknown>
+): AgentStatus.Failure => {
   const at = { agent: definition.name, step }
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
