@@ -103,6 +103,7 @@ export const AgentEvent = Schema.TaggedUnion({
     blocked: Schema.optionalKey(Blocked),
     mode: Schema.optionalKey(Schema.NonEmptyString),
     isReopened: Schema.optionalKey(Schema.Literal(true)),
+    error: Schema.optionalKey(Failure),
     position: Schema.optionalKey(Position)
   },
   InputGiven: {

@@ -172,9 +172,10 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
   switch (event._tag) {
     case "RunStarted": {
       const before = event.isReopened === true ? reopen(self) : self
-      return event.input === undefined
+      const started = event.input === undefined
         ? { ...before, run: RunRecord.goOn(before.run, event.at) }
         : start(control(before, event.path[event.path.length - 1]!), event.input, event.at, event.mode, event.blocked)
+      return event.error === undefined ? started : { ...started, status: AgentStatus.failed(event.error) }
     }
     case "ModelResponded":
       return respond(spend(self, event, true), event)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Schema } from "effect"
+import { Cause, Effect, Exit, Layer, Result, Schema, Stream } from "effect"
 import { type Prompt, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentError, AgentState, Conversation, Session } from "troupe"
+import { Agent, AgentError, type AgentEvent, AgentPicker, AgentState, Conversation, Group, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
 
@@ -218,4 +218,65 @@ describe("An input that is no text and no list of texts and files", () => {
       assert.throws(() => Conversation.user(untyped), issue)
       assert.deepStrictEqual(yield* MockModel.calls, [])
     }).pipe(Effect.scoped, Effect.provide([handlers, MockModel.layer(MockModel.queue("Hello."))])))
+})
+
+describe("A run that fails as soon as it has started", () => {
+  const Doors = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+  const keeper = Agent.make("keeper", { toolkit: Doors, maxInputLength: 10 })
+  const layer = Layer.mergeAll(
+    Doors.toLayer({ open: () => Effect.succeed("opened") }),
+    MockModel.layer(
+      MockModel.make(({ lastUserText }) => lastUserText === "Open." ? MockResponse.toolCall("open", {}) : "Hi.")
+    )
+  )
+  const before = (input: string | undefined) =>
+    input === undefined ? Effect.succeed(AgentState.make("keeper")) : Agent.run(keeper, input)
+
+  const seen: Array<AgentEvent.AgentEvent> = []
+
+  it.effect("is failed from there on, whatever the status was, so it fails too if it is continued from there", () =>
+    Effect.gen(function*() {
+      for (const first of [undefined, "Hello", "Open."]) {
+        const state = yield* before(first)
+        for (const input of [" ", "a long input"]) {
+          const events = yield* Agent.stream(keeper, input, { state }).pipe(
+            Stream.runForEach((event) => Effect.sync(() => seen.push(event))),
+            Effect.exit,
+            Effect.map(() => seen.splice(0))
+          )
+          assert.deepStrictEqual(events.map(({ _tag }) => _tag), ["RunStarted", "RunFailed"])
+          const [started, failed] = events.map((_, index) =>
+            events.slice(0, index + 1).reduce(AgentState.reduce, state)
+          )
+          assert.deepStrictEqual(started!.status, failed!.status)
+          assert.include(
+            started!.status._tag === "Failed" && started!.status.error.message,
+            input === " " ? "an empty input" : "an input of 12 characters"
+          )
+          assert.deepStrictEqual(started!.conversation, state.conversation)
+          const again = yield* Agent.settle(keeper, Result.getOrThrow(AgentState.fromJson(AgentState.toJson(started!))))
+          assert.deepStrictEqual([again.status, again.conversation], [failed!.status, failed!.conversation])
+          // As before, a failed run can be reopened: then the input was never there.
+          assert.strictEqual(AgentState.reopen(started!).status._tag, state.status._tag)
+        }
+      }
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is so if no agent could be picked, and has its input", () =>
+    Effect.gen(function*() {
+      const desk = Group.make({ a: Agent.make("a"), b: Agent.make("b") }, {
+        start: AgentPicker.make(() => Effect.fail("lost"))
+      })
+      const exit = yield* Agent.stream(desk, "Hello").pipe(
+        Stream.runForEach((event) => Effect.sync(() => seen.push(event))),
+        Effect.exit
+      )
+      const started = AgentState.reduce(AgentState.make("a"), seen.splice(0)[0]!)
+      assert.isTrue(Exit.isFailure(exit))
+      assert.deepStrictEqual([started.status._tag, started.conversation.turns.length], ["Failed", 1])
+      assert.deepStrictEqual(yield* Agent.settle(desk, started), started)
+      // Whoever reopens it lets the agent in control answer.
+      const done = yield* Agent.resume(desk, AgentState.reopen(started))
+      assert.deepStrictEqual([done.agent, AgentState.text(done)], ["a", "Hi."])
+    }).pipe(Effect.provide(layer)))
 })

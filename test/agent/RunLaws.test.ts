@@ -97,6 +97,25 @@ describe("A run", () => {
     law
   )
 
+  it.effect.prop(
+    "goes on from each of its states as if it had never stopped where a limit meets agents that can't take their input",
+    [Script],
+    ([{ agent, helper, turns }]) => {
+      // Half of the tools that are called are the helper.
+      const calling = turns.map((turn) => ({
+        ...turn,
+        parts: turn.parts.map((part) =>
+          part._tag === "Call" && (part.tool === "slow" || part.tool === "break")
+            ? { ...part, tool: "helper" as const, params: "good" as const }
+            : part
+        )
+      }))
+      const stop = agent.stop === "calls" ? "calls" : "land"
+      return cut({ turns: calling, helper, agent: { ...agent, stop, hasHelper: true, break: "fail" } }, input)
+    },
+    law
+  )
+
   it.effect("gives no call an id that a call of an agent had which it called before, stopped or in one go", () =>
     Effect.gen(function*() {
       const turn = (tool: "helper" | "guarded"): Turn => ({
@@ -113,6 +132,7 @@ describe("A run", () => {
           steps: 8,
           stop: "",
           hasHelper: true,
+          task: "help",
           hasOutput: false,
           break: "fail",
           concurrency: 1,

@@ -6,7 +6,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, type AgentState, StopWhen, ToolPolicy } from "troupe"
+import { Agent, type AgentState, Guardrail, StopWhen, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 class Broken extends Schema.TaggedError<Broken>("test/Broken")("Broken", { why: Schema.String }) {}
@@ -35,10 +35,9 @@ const toolsLayer = (crashes: boolean) =>
     later: () => Effect.andThen(Effect.yieldNow, ToolPolicy.deferResult)
   })
 
-const params: Record<string, unknown> = {
+const params: Readonly<Record<string, unknown>> = {
   add: { a: 1, b: 2 },
   slow: { turns: 2 },
-  helper: { task: "help" },
   final_answer: { answer: "42" }
 }
 
@@ -98,6 +97,7 @@ export const Script = Schema.Struct({
     steps: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 })),
     stop: Schema.Literals(["", "add", "slow", "text", "land", "calls"]),
     hasHelper: Schema.Boolean,
+    task: Schema.Literals(["help", "help", "", "help me", "bad"]),
     hasOutput: Schema.Boolean,
     break: Schema.Literals(["fail", "fail", "fatal", "crash"]),
     concurrency: Schema.Literals([1, 2, "unbounded"]),
@@ -115,7 +115,8 @@ const errors: ReadonlyArray<AiError.AiErrorReason> = [
 const usages = { none: {}, some: { input: 10 }, all: { input: 10, output: 5, reasoning: 2, cached: 4 } }
 
 /** The response of a turn. Calls without an id of their own are named after their place. */
-const response = (turn: Turn, place: string): MockResponse.MockResponse => {
+const response = (turn: Turn, place: string, task: string): MockResponse.MockResponse => {
+  const good: typeof params = { ...params, helper: { task } }
   const said = turn.parts.map((part, index) => {
     switch (part._tag) {
       case "Text":
@@ -127,7 +128,7 @@ const response = (turn: Turn, place: string): MockResponse.MockResponse => {
           id: part.id === "own" ? `${place}.${index}` : part.id
         })
       case "Call": {
-        const given = part.params === "good" ? params[part.tool] ?? {} : part.params === "wrong" ? { a: "one" } : {}
+        const given = part.params === "good" ? good[part.tool] ?? {} : part.params === "wrong" ? { a: "one" } : {}
         return MockResponse.toolCall(part.tool, given, { id: part.id === "own" ? `${place}.${index}` : part.id })
       }
     }
@@ -148,7 +149,7 @@ const modelLayer = (script: Script) =>
   MockModel.layer(MockModel.make((request) => {
     const index = answered(request.state)
     const turn = (request.agent === "helper" ? script.helper : script.turns)[index]
-    return turn === undefined ? "{\"answer\":\"done\"}" : response(turn, `${request.agent}${index}`)
+    return turn === undefined ? "{\"answer\":\"done\"}" : response(turn, `${request.agent}${index}`, script.agent.task)
   }))
 
 /** All that a run of a script's agent needs, made anew. */
@@ -166,9 +167,16 @@ const stops = {
 
 const helperLimits: Record<string, StopWhen.LimitOptions> = { land: { onExhausted: "finish" } }
 
-/** The agent of a script. */
+const polite = Guardrail.make("polite", (text) => text === "bad" ? Guardrail.block("rude") : Guardrail.pass)
+
+/** The agent of a script. Of the tasks of a script, its helper takes one. */
 export const agentOf = ({ agent }: Script) => {
-  const helper = Agent.make("helper", { toolkit: Tools, stopWhen: StopWhen.maxSteps(2, helperLimits[agent.stop]) })
+  const helper = Agent.make("helper", {
+    toolkit: Tools,
+    stopWhen: StopWhen.maxSteps(2, helperLimits[agent.stop]),
+    maxInputLength: 5,
+    guardrails: { input: [polite] }
+  })
   return Agent.make("main", {
     ...(agent.isPrompted ? { instructions: (state: AgentState.AgentState) => `Step ${state.steps}.` } : undefined),
     toolkit: Tools,

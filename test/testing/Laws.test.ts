@@ -2,7 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, Conversation, Group, Guardrail, Handoff, HandoffPolicy, Mode, StopWhen, SystemPrompt } from "troupe"
+import {
+  Agent,
+  AgentPicker,
+  Conversation,
+  Group,
+  Guardrail,
+  Handoff,
+  HandoffPolicy,
+  Mode,
+  StopWhen,
+  SystemPrompt
+} from "troupe"
 import { Laws, MockModel } from "troupe/testing"
 
 const Tools = Toolkit.make(
@@ -68,6 +79,49 @@ describe("Laws", () => {
     const b = Agent.make("b", { toolkit: Tools })
     return Laws.group(Group.make({ a, b }, { start: "a", policy: HandoffPolicy.sequential(["a", "b"]) }), { layer })
   }, 60_000)
+
+  const soft = { onExhausted: "finish" } as const
+  const polite = Guardrail.make("polite", (text) => text.length % 2 === 1 ? Guardrail.block("odd") : Guardrail.pass)
+
+  for (
+    const [name, stopWhen] of Object.entries({
+      steps: StopWhen.maxSteps(1, soft),
+      "no steps": StopWhen.maxSteps(0, soft),
+      tokens: StopWhen.tokens(15, soft),
+      cost: StopWhen.cost({ limit: 1, prices: {}, ...soft }),
+      calls: StopWhen.toolCalls(1, soft),
+      "calls that fail the run": StopWhen.toolCalls(1),
+      "steps that fail the run": StopWhen.maxSteps(1)
+    })
+  ) {
+    it.effect(`hold where a limit (${name}) meets agents that can't take their input`, () =>
+      Effect.gen(function*() {
+        const guarded = Agent.make("guarded", { guardrails: { input: [polite] }, toolkit: Tools })
+        const short = Agent.make("short", { maxInputLength: 3, agents: [Agent.asTool(guarded)] })
+        const desk = Group.make({ first: Agent.make("first"), guarded }, {
+          start: AgentPicker.match([[/a/, "guarded"]], "first")
+        })
+        for (const called of [guarded, short, desk]) {
+          const boss = Agent.make("boss", { toolkit: Tools, agents: [Agent.asTool(called)], stopWhen })
+          yield* Laws.agent(boss, { layer, runs: 15, seed: 1 })
+        }
+        const own = Agent.make("own", { guardrails: { input: [polite] }, stopWhen })
+        yield* Laws.agent(own, { input: ["Is it?", "Odd"], runs: 10, seed: 1 })
+      }), 60_000)
+  }
+
+  it.effect("hold of agents that fail as soon as they have started, called or not", () =>
+    Effect.gen(function*() {
+      const short = Agent.make("short", { maxInputLength: 3 })
+      const lost = Group.make({ a: Agent.make("a"), b: Agent.make("b") }, {
+        name: "lost",
+        start: AgentPicker.make(({ text }) => text.includes("b") ? Effect.succeed("b" as const) : Effect.fail("lost"))
+      })
+      for (const called of [short, lost]) {
+        yield* Laws.agent(called, { input: ["", "Is it?", "b"], runs: 10, seed: 1 })
+        yield* Laws.agent(Agent.make("boss", { agents: [Agent.asTool(called)] }), { runs: 20, seed: 1 })
+      }
+    }), 60_000)
 
   it.effect("hold of a mode, which is entered and left for it", () =>
     Effect.gen(function*() {

@@ -20,8 +20,11 @@ export const describe = (error: unknown): Pick<AgentStatus.Failure, "tag" | "mes
   return value instanceof ToolFailed ? value.error : { tag: tagOf(value) ?? "Failure", message: messageOf(value) }
 }
 
-/** Describes what ended a run, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
-export const fromCause = ({ definition, step }: Loop, cause: Cause.Cause<unknown>): AgentStatus.Failure => {
+/** Describes what ended a run in a step, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
+export const fromCause = (
+  { definition, step }: Pick<Loop, "definition" | "step">,
+  cause: Cause.Cause<unknown>
+): AgentStatus.Failure => {
   const at = { agent: definition.name, step }
   const error = Cause.findError(cause)
   if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }

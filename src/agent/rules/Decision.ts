@@ -9,12 +9,15 @@
 import { GuardrailBlocked, type Reason } from "../../domain/AgentError.ts"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { type Await, type Command, type FailRun, next, type Stop, unlessFatal } from "../../domain/Command.ts"
+import { callsOf, lastAssistant } from "../../domain/conversation/Turns.ts"
 import type { FatalCall } from "../../domain/FatalCall.ts"
 import type { Pending } from "../../domain/ModeTransition.ts"
+import type { Call } from "../../domain/StateSchema.ts"
 import * as Corrections from "./Corrections.ts"
 import { emptyInput } from "./InputIssue.ts"
 import type { Known } from "./Known.ts"
 import * as Limits from "./Limits.ts"
+import * as UnreadInputs from "./UnreadInputs.ts"
 
 /** Send an answer back to the model: `text` says what is wrong with it. */
 interface SendBack {
@@ -124,7 +127,10 @@ const conclude = ({ isChangingModes, roster, state }: Known): Decision => {
   return request === undefined ? finish : { _tag: "RequestHandoff", request }
 }
 
-/** Decides if no call is open. The answer is checked before the limits, so that the last allowed answer counts. */
+/**
+ * Decides if no call is open. The answer is checked before the limits, so that the last allowed answer counts. So is the input: a run that
+ * can't take its input fails for that, whatever limit was met.
+ */
 const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
   const { definition, isChangingModes, state } = known
   const issue = Corrections.wrongAnswer(definition, state)
@@ -134,6 +140,8 @@ const decideWithoutCalls = (known: Known, hasEnded: boolean): Decision => {
   }
   if (hasEnded || Limits.isFinished(known)) return conclude(known)
   if (state.conversation.turns.length === 0) return new Fail(emptyInput(definition))
+  const blocked = UnreadInputs.blockedIn(known)
+  if (blocked !== undefined) return new Fail(blocked)
   const limit = Limits.met(known)
   if (limit !== undefined) return onLimit(known, limit)
   return state.transition === undefined || isChangingModes ? askModel : { _tag: "TakeMove", move: state.transition }
@@ -144,6 +152,32 @@ const failedByCall = (agent: string, { callId, name, reason }: FatalCall): FailB
   "guardrail" in reason
     ? new Fail(new GuardrailBlocked({ agent, stage: "toolResult", ...reason }))
     : { _tag: "FailByTool", callId, name, ...reason }
+
+/** Returns what is known of the agent that answers a call, if it has begun and its definition is known. */
+const calledBy = (caller: Known, call: Call): Known | undefined => {
+  const entry = caller.definition.tools.get(call.name)
+  if (call.state._tag !== "Delegated" || entry?._tag !== "Agent") return undefined
+  const { child: state } = call.state
+  const roster = entry.roster()
+  const definition = roster.agents.get(state.agent)
+  const { now } = caller
+  return definition && { state, definition, roster, now, asked: 0, isChangingModes: false, caller }
+}
+
+/**
+ * Finds the limit that was met if it would stop each of these calls at once. Calls that do anything else are run first, because their step
+ * was allowed: they begin, end, fail, or run a tool.
+ */
+const metByCalls = (known: Known, callIds: ReadonlyArray<string>): Limits.Met | undefined => {
+  const turn = lastAssistant(known.state.conversation)
+  const stop = (call: Call): boolean => {
+    const called = calledBy(known, call)
+    return called !== undefined && decide(called)._tag === "Suspend"
+  }
+  return turn !== undefined && callsOf(turn).every((call) => !callIds.includes(call.id) || stop(call))
+    ? Limits.met(known)
+    : undefined
+}
 
 /**
  * Decides what an agent does next.
@@ -160,7 +194,7 @@ export const decide = (known: Known): Decision => {
     case "AskModel":
       return decideWithoutCalls(known, false)
     case "RunCalls": {
-      const limit = Limits.metByCalls(known, command.callIds)
+      const limit = metByCalls(known, command.callIds)
       const { fatal } = state.run
       return limit === undefined
         ? command

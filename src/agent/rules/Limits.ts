@@ -6,12 +6,10 @@
  *
  * @since 0.1.0
  */
-import { next } from "../../domain/Command.ts"
-import { callsOf, lastAssistant, openCalls } from "../../domain/conversation/Turns.ts"
+import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { outlastsRun } from "../../domain/WaitingCall.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
-import { wrongAnswer } from "./Corrections.ts"
 import { isAccepted } from "./FinalAnswer.ts"
 import type { Known } from "./Known.ts"
 import * as StopVerdict from "./StopVerdict.ts"
@@ -67,37 +65,3 @@ export const isFinished = ({ definition, now, state }: Limited): boolean =>
     (definition.output !== undefined && isAccepted(state)) ||
     StopVerdict.evaluate(definition.stopWhen, state, now) === "Finish"
   )
-
-/**
- * Finds the limit that was met if these calls could do nothing but let called agents ask their models, which the limit forbids.
- * Calls that do anything else are run first: their step was allowed.
- */
-export const metByCalls = (known: Known, callIds: ReadonlyArray<string>): Met | undefined =>
-  onlyAgentsAsk(known, callIds) ? met(known) : undefined
-
-const onlyAgentsAsk = ({ definition, now, state }: Limited, callIds: ReadonlyArray<string>): boolean => {
-  const turn = lastAssistant(state.conversation)
-  return (turn === undefined ? [] : callsOf(turn)).every((call) => {
-    if (!callIds.includes(call.id)) return true
-    const entry = definition.tools.get(call.name)
-    if (call.state._tag !== "Delegated" || entry?._tag !== "Agent") return false
-    const { child } = call.state
-    const roster = entry.roster()
-    const inControl = roster.agents.get(child.agent)
-    return inControl !== undefined && asks({ definition: inControl, roster, state: child, now })
-  })
-}
-
-/** Checks whether an agent asks its model next. It doesn't if its limit is met, if it is finished, if its answer is wrong, or if it fails. */
-const asks = (limited: Limited): boolean => {
-  const { definition, state } = limited
-  // It fails once its calls are settled.
-  if (state.run.fatal !== undefined) return false
-  const verdict = verdictOf(limited)
-  const command = next(state)
-  if (command._tag !== "AskModel") {
-    return command._tag === "RunCalls" && (verdict === undefined || verdict === "Finish") &&
-      onlyAgentsAsk(limited, command.callIds)
-  }
-  return verdict === undefined && !isAccepted(state) && wrongAnswer(definition, state) === undefined
-}

@@ -100,20 +100,38 @@ const readersOf = ({ definition, roster: { agents } }: Loop.Loop, { picked }: St
     ? [picked.value]
     : [definition, ...[...agents.values()].filter(({ name }) => name !== definition.name)]
 
-/** Emits the event that a run starts or continues. Returns an effect if guardrails are asked before. */
-const tellStart = (loop: Loop.Loop, start: Start): Effect.Effect<void, never, unknown> | undefined => {
+/** Returns why a run fails as soon as it has started, if it does. */
+const causeOf = ({ picked, reason }: Start): Cause.Cause<unknown> | undefined =>
+  reason !== undefined ? Cause.fail(new Fail(reason)) : Exit.isFailure(picked) ? picked.cause : undefined
+
+/**
+ * Emits the event that a run starts or continues. Returns an effect if guardrails are asked before.
+ *
+ * A run that fails as soon as it has started (`cause`) is `Failed` from there on, because nothing else in the state says so: one that is
+ * continued from there fails too.
+ */
+const tellStart = (
+  loop: Loop.Loop,
+  start: Start,
+  cause = causeOf(start)
+): Effect.Effect<void, never, unknown> | undefined => {
   const { from: { input, isReopened }, mode, picked, reason } = start
   const { definition, state: { status } } = loop
   // An input that isn't taken in doesn't change which agent is in control.
   const inControl = reason === undefined && Exit.isSuccess(picked) ? picked.value : definition
+  const isTaken = input !== undefined && reason === undefined
+  const error = cause === undefined || Cause.hasInterruptsOnly(cause)
+    ? undefined
+    : Failure.fromCause({ definition: inControl, step: isTaken ? 0 : loop.step }, cause)
   const started = (said?: InputGuard.Said) =>
     ({
       _tag: "RunStarted",
       ...said,
       ...(mode === undefined ? undefined : { mode }),
-      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined)
+      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined),
+      ...(error === undefined ? undefined : { error })
     }) as const
-  if (input === undefined || reason !== undefined) {
+  if (!isTaken) {
     Loop.emitStart(loop, inControl, started())
     return undefined
   }
@@ -187,7 +205,7 @@ const begin = (
           ? Effect.andThen(
             loop.journal.flush,
             Effect.suspend(() =>
-              Effect.andThen(tellStart(loop, start) ?? Effect.void, askAnyway(loop, start, exit.cause))
+              Effect.andThen(tellStart(loop, start, exit.cause) ?? Effect.void, askAnyway(loop, start, exit.cause))
             )
           )
           : loop.journal.flush

@@ -5,14 +5,14 @@
  * 1. Until they have, no observer, stream or store sees the input of the outermost agent: its events are withheld. Other agents run beside
  *    a called one, whose events can't be withheld, so guardrails judge its input before any event has it (`emitInput`).
  * 2. The state doesn't record that an input passed. If a run stops before its model answers, the run that continues it asks again.
- * 3. A blocked input is replaced by a marker in its turn. Guardrails don't judge the marker, and a run that should answer it fails again.
+ * 3. A blocked input is replaced by a marker in its turn. Guardrails don't judge the marker, and a run that should answer it fails again
+ *    (`UnreadInputs.blockedIn`).
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import * as Part from "../../../domain/Part.ts"
 import { fromInput } from "../../../domain/PartCopy.ts"
 import type { AgentState, Blocked, Turn, User } from "../../../domain/StateSchema.ts"
@@ -20,12 +20,11 @@ import type { Definition } from "../../definition/AgentDefinition.ts"
 import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
 import * as InPlace from "../../guardrail/InPlace.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { Fail } from "../../rules/Decision.ts"
+import type { Fail } from "../../rules/Decision.ts"
+import * as UnreadInputs from "../../rules/UnreadInputs.ts"
 import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
 import { emitWaiting, type WaitingEvents } from "./GuardrailEvents.ts"
-
-const isSaid = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
 /** The user turns that the guardrails of an agent have let pass, so that no turn is judged twice in a run. */
 interface Passed {
@@ -44,47 +43,11 @@ const passedBy = (loop: Loop.Loop): Passed => {
   return made
 }
 
-/**
- * Returns the indices of the user turns that the agent in control reads for the first time: those that no model has answered, and, if the
- * agent took over, those that the run answers.
- */
+/** Returns the indices of the user turns that the agent in control reads for the first time, and that weren't judged in this run. */
 const unread = (loop: Loop.Loop): ReadonlyArray<number> => {
-  const { definition, state: { conversation: { turns }, run } } = loop
-  const places: Array<number> = []
-  let isAnswered = false
-  for (let at = turns.length - 1; at >= 0; at--) {
-    const turn = turns[at]!
-    if (turn._tag === "Assistant") {
-      if (turn.agent === definition.name) break
-      isAnswered = true
-    }
-    if (isAnswered && places.length >= (run.inputs ?? 1)) break
-    if (isSaid(turn)) places.unshift(at)
-  }
+  const { definition, state } = loop
   const known = passedBy(loop)
-  return places.filter((at) => !known.turns.has(turns[at]!))
-}
-
-/** Returns the failure of a run that should answer a blocked input. */
-const blockedOf = (loop: Loop.Loop, places: ReadonlyArray<number>): Fail | undefined => {
-  const { conversation: { turns }, run } = loop.state
-  const said = places.map((at) => turns[at]).filter(isSaid)
-  const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
-  // What a mode said counts only while that mode is set up or cleaned up.
-  const last = loop.isChangingModes ? said.slice(-1) : []
-  const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked
-  return blocked === undefined
-    ? undefined
-    : new Fail(new GuardrailBlocked({ agent: loop.definition.name, stage: "input", ...blocked }))
-}
-
-/** Checks whether the last input was blocked. Guardrails of another agent may have done so, if no agent could be picked. */
-const hasMark = ({ state: { conversation: { turns } } }: Loop.Loop): boolean => {
-  for (let at = turns.length - 1; at >= 0 && turns[at]!._tag !== "Assistant"; at--) {
-    const turn = turns[at]
-    if (isSaid(turn) && turn.blocked !== undefined) return true
-  }
-  return false
+  return UnreadInputs.find(definition, state).filter((at) => !known.turns.has(state.conversation.turns[at]!))
 }
 
 const hasText = (part: Part.UserPart): part is Part.Text => part._tag === "Text" && part.text !== ""
@@ -135,7 +98,7 @@ const ask = (
   const from = (index: number, isReplaced: boolean): Effect.Effect<boolean, Fail, unknown> => {
     const at = places[index]
     const turn = at === undefined ? undefined : loop.state.conversation.turns[at]
-    if (at === undefined || !isSaid(turn)) return Effect.succeed(isReplaced)
+    if (at === undefined || !UnreadInputs.isSaid(turn)) return Effect.succeed(isReplaced)
     if (turn.blocked !== undefined) return from(index + 1, isReplaced)
     const kind = kindOf(loop, at, definition)
     return Effect.flatMap(check(loop, guardrails, turn.parts, kind), (checked) =>
@@ -162,11 +125,9 @@ export interface InputChecks {
 /** Returns the checks that are due before the agent in control reads an input, if there are any. */
 export const begin = (loop: Loop.Loop, isLastOnly = false): InputChecks | undefined => {
   const { input, parallel } = loop.definition.guardrails
-  if (input.length === 0 && parallel.length === 0 && !hasMark(loop)) return undefined
+  if (input.length === 0 && parallel.length === 0) return undefined
   const places = isLastOnly ? unread(loop).slice(-1) : unread(loop)
   if (places.length === 0) return undefined
-  const blocked = blockedOf(loop, places)
-  if (blocked !== undefined) return { before: Effect.fail(blocked), beside: undefined }
   const noted = <A>(value: A): A => {
     pass(loop, places)
     loop.journal.release()
