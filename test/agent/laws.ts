@@ -17,7 +17,12 @@ const encodeEvent = Schema.encodeEffect(Schema.fromJsonString(AgentEvent.AgentEv
 const decodeEvent = Schema.decodeEffect(Schema.fromJsonString(AgentEvent.AgentEvent))
 
 /** An event without the id of its run, which is each one's own, and without its number, which counts deltas, too. */
-const unnumbered = (event: AgentEvent.AgentEvent) => ({ ...event, run: "", sequence: 0 })
+const unnumbered = (event: AgentEvent.AgentEvent) => ({
+  ...event,
+  run: "",
+  sequence: 0,
+  ...(event._tag === "GuardrailSettled" ? { started: 0 } : undefined)
+})
 
 /** A run as it was seen: every event, how it ended, every state by the fold, and the last one. */
 interface Observed {
