@@ -110,6 +110,22 @@ describe("Laws", () => {
       }), 60_000)
   }
 
+  it.effect(
+    "hold where a limit is met while agents that work side by side are being answered",
+    () =>
+      Effect.gen(function*() {
+        const slow = Guardrail.make("slow", () => Effect.as(Effect.yieldNow, Guardrail.pass))
+        const pair = Agent.make("pair", { toolkit: Tools, guardrails: { output: [slow], toolResult: [slow] } })
+        const Look = Toolkit.make(Tool.make("see", { success: Schema.String }))
+        const see = Look.toLayer({ see: () => Effect.as(Effect.yieldNow, "a tree") })
+        for (const stopWhen of [StopWhen.toolCalls("see", 1, soft), StopWhen.tokens(30, soft), StopWhen.tokens(30)]) {
+          const boss = Agent.make("boss", { toolkit: Look, agents: [Agent.asTool(pair)], stopWhen })
+          yield* Laws.agent(boss, { layer: Layer.merge(layer, see), runs: 100, seed: 3 })
+        }
+      }),
+    60_000
+  )
+
   it.effect("hold of agents that fail as soon as they have started, called or not", () =>
     Effect.gen(function*() {
       const short = Agent.make("short", { maxInputLength: 3 })

@@ -178,13 +178,50 @@ const isInDiscarded = ({ events }: Observed, index: number): boolean => {
   return end?._tag === "ModelCallFailed" && end.usage !== undefined
 }
 
+/** Checks whether an agent, called or not, met a limit. */
+const meetsLimit = (events: ReadonlyArray<AgentEvent>): boolean =>
+  events.some((event) =>
+    event._tag === "LimitReached" ||
+    (event._tag === "RunFailed" && (event.error.tag === "StepLimitReached" || event.error.tag === "BudgetExceeded"))
+  )
+
+/** Checks whether a state stands in a request of a called agent that works beside others. */
+const isBesideOthers = ({ events }: Observed, index: number): boolean =>
+  events.slice(0, index + 1).some(({ _tag, calls }, start) => {
+    if (_tag !== "ModelCallStarted" || calls.length === 0) return false
+    const isSame = (event: AgentEvent) => event.calls.join() === calls.join()
+    const end = events.findIndex((event, at) =>
+      at > start && isSame(event) && (event._tag === "ModelResponded" || event._tag === "ModelCallFailed")
+    )
+    return end > index && events.slice(start, end).some((event) => !isSame(event))
+  })
+
+/**
+ * Checks whether a limit was met while an answer was under way in a state. The run takes that answer; one that is continued from the state
+ * doesn't ask for it again, or lets another agent ask.
+ */
+const isOvertaken = Effect.fnUntraced(function*(
+  subject: Subject,
+  plan: Plan,
+  run: Observed,
+  index: number,
+  state: AgentState.AgentState
+) {
+  if (!isBesideOthers(run, index)) return false
+  const events: Array<AgentEvent> = []
+  const look = Agent.observe((event) => Effect.sync(() => void events.push(event)))
+  yield* look(settled(subject, plan, state))
+  return meetsLimit(run.events) || meetsLimit(events)
+})
+
 const resumes = Effect.fnUntraced(function*(subject: Subject, plan: Plan, run: Observed) {
   for (const [index, state] of run.states.entries()) {
     if (state === run.states[index - 1] || isInDiscarded(run, index) || isBlocked(run, index)) continue
     const again = Result.getOrElse(through(state), () => state)
     const last = yield* settled(subject, plan, again)
     const found = difference(last, run.last)
-    if (found !== undefined) return `resumed after event ${index}, ${run.events[index]?._tag}: ${found}`
+    if (found === undefined || (yield* isOvertaken(subject, plan, run, index, again))) continue
+    return `resumed after event ${index}, ${run.events[index]?._tag}: ${found}`
   }
   return undefined
 })
