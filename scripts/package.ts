@@ -163,7 +163,8 @@ const install = (tarball: string, versions: Readonly<Record<string, string>>): s
         "@ai-sdk/provider",
         "@ai-sdk/openai",
         "@ai-sdk/anthropic",
-        "@ai-sdk/openai-compatible"
+        "@ai-sdk/openai-compatible",
+        "openai"
       ].map((name) => `${name}@${versions[name]}`)
     )
   )
