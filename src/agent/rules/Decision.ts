@@ -106,11 +106,17 @@ const finish: Finish = { _tag: "Finish" }
 export const isRest = (self: Decision): self is Rest =>
   self._tag === "Finish" || self._tag === "Await" || self._tag === "Suspend"
 
-/** Returns the decision after a limit was met: the agent's own, or that of an agent around it. */
-const onLimit = ({ state }: Known, { isOwn, lands, reason }: Limits.Met): Decision => {
+/**
+ * Returns the decision after a limit was met: the agent's own, or that of an agent around it. `callIds` are the calls that it stops. Others
+ * stay open, as they would without those: a handoff that was requested, and calls in which somebody must decide.
+ */
+const onLimit = (
+  { state }: Known,
+  { isOwn, lands, reason }: Limits.Met,
+  callIds: ReadonlyArray<string> = []
+): Decision => {
   if (!isOwn) return suspend
   if (!lands || state.run.landing !== undefined) return new Fail(reason)
-  const callIds = Limits.givenUp(state)
   return callIds.length > 0
     ? { _tag: "GiveUpCalls", callIds, result: "A limit was met before this had a result." }
     : {
@@ -199,7 +205,7 @@ export const decide = (known: Known): Decision => {
       return limit === undefined
         ? command
         : fatal === undefined || isChangingModes
-        ? onLimit(known, limit)
+        ? onLimit(known, limit, command.callIds)
         : failedByCall(definition.name, fatal)
     }
     case "FailRun":

@@ -6,9 +6,7 @@
  *
  * @since 0.1.0
  */
-import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { outlastsRun } from "../../domain/WaitingCall.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import { isAccepted } from "./FinalAnswer.ts"
 import type { Known } from "./Known.ts"
@@ -54,10 +52,6 @@ export const met = (known: Known): Met | undefined => {
   }
   return undefined
 }
-
-/** Finds the calls that are given up when the model answers for the last time. Calls that await approval or a result stay open. */
-export const givenUp = ({ conversation }: AgentState): ReadonlyArray<string> =>
-  openCalls(conversation).flatMap((call) => outlastsRun(call.state) ? [] : [call.id])
 
 /** Checks whether an agent is finished: by an accepted output, or by a condition that finishes its run. A rejected answer doesn't count. */
 export const isFinished = ({ definition, now, state }: Limited): boolean =>

@@ -1,11 +1,22 @@
 /**
- * A called agent's own input comes before its caller's limits: an input that it can't take fails the call, which costs nothing, and any other
- * waits for the limit.
+ * What becomes of open calls where a limit lets the model answer once more. A called agent's own input comes before its caller's limit: an
+ * input that it can't take fails the call. A call is given up if its agent could only ask its model, and no other call is.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentPicker, AgentState, AgentStatus, Conversation, Group, Guardrail, Mode, StopWhen } from "troupe"
+import {
+  Agent,
+  AgentPicker,
+  AgentState,
+  AgentStatus,
+  Conversation,
+  Group,
+  Guardrail,
+  Handoff,
+  Mode,
+  StopWhen
+} from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { cutEverywhere, input, observe } from "./laws.ts"
 
@@ -118,4 +129,56 @@ describe("A caller's limit that lets the model answer once more", () => {
         }
       }))
   }
+})
+
+describe("Calls that a limit gives up", () => {
+  const helper = Agent.make("helper", { toolkit: Kit })
+  const other = Agent.make("other", { toolkit: Kit })
+  const next = Agent.make("next")
+  const boss = Agent.make("boss", {
+    agents: [Agent.asTool(helper), Agent.asTool(other)],
+    handoffs: [Handoff.to(next)],
+    stopWhen: StopWhen.maxSteps(2, soft)
+  })
+  const task = (name: string) => MockResponse.toolCall(name, { task: "Look." }, { id: name })
+  const scripted = (beside: MockResponse.MockResponse) =>
+    Layer.fresh(Layer.merge(
+      handlers,
+      MockModel.layer(MockModel.make(({ agent, iteration }) =>
+        agent === "boss" && iteration === 0
+          ? MockResponse.all(task("other"), task("helper"), beside)
+          : agent === "other" && iteration === 0
+          ? MockResponse.toolCall("sign", {}, { id: "sign" })
+          : "Done."
+      ))
+    ))
+  const cut = (beside: MockResponse.MockResponse, from = AgentState.ask(AgentState.make("boss"), input, 0)) =>
+    cutEverywhere(
+      observe(Agent.stream(boss, from), from).pipe(Effect.provide(scripted(beside))),
+      (text) => AgentState.fromJson(JSON.parse(text)),
+      (state) => Agent.settle(boss, state).pipe(Effect.provide(scripted(beside)))
+    )
+
+  it.effect("are those that could only ask: agents that wait for an approval go on waiting", () =>
+    Effect.gen(function*() {
+      const waiting = yield* cut(MockResponse.text(""))
+      assert.deepStrictEqual(outcomes(waiting), ["Delegated", interrupted])
+      assert.deepStrictEqual(AgentState.pendingApprovals(waiting).map(({ callId }) => callId), ["sign"])
+      const last = yield* cut(MockResponse.text(""), Result.getOrThrow(AgentState.approve(waiting, "sign")))
+      assert.deepStrictEqual(outcomes(last), [interrupted, interrupted])
+      assert.deepStrictEqual([last.status._tag, AgentState.text(last), last.run.calls], ["Complete", "Done.", {
+        helper: 1,
+        other: 1,
+        sign: 1
+      }])
+    }))
+
+  it.effect("are without the handoff beside them, which is carried out as it is alone", () =>
+    Effect.gen(function*() {
+      const handoff = MockResponse.toolCall("handoff_to_next", {}, { id: "handoff" })
+      const waiting = yield* cut(handoff)
+      assert.deepStrictEqual(outcomes(waiting), ["Delegated", interrupted, "Pending"])
+      const last = yield* cut(handoff, Result.getOrThrow(AgentState.deny(waiting, "sign", "No.")))
+      assert.deepStrictEqual([last.agent, last.status._tag], ["next", "Complete"])
+    }))
 })
