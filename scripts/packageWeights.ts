@@ -8,16 +8,16 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 137_000,
-  "troupe/testing": 149_000,
-  "troupe/ai-sdk": 14_500
+  "troupe": 139_500,
+  "troupe/testing": 152_000,
+  "troupe/ai-sdk": 16_500
 }
 
 /**
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 410_000,
+  budget: 415_000,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -39,10 +39,10 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 738_000, modules: 6 },
-  "troupe/Agent": { bytes: 473_000, modules: 4 },
-  "troupe/AgentState": { bytes: 473_000, modules: 4 },
-  "troupe/ai-sdk": { bytes: 71_000, modules: 3 }
+  "troupe": { bytes: 752_000, modules: 6 },
+  "troupe/Agent": { bytes: 484_000, modules: 4 },
+  "troupe/AgentState": { bytes: 484_000, modules: 4 },
+  "troupe/ai-sdk": { bytes: 83_000, modules: 3 }
 }
 
 /** What was weighed, and what is wrong with it. */
