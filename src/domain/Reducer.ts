@@ -7,56 +7,23 @@
  *
  * @since 0.1.0
  */
-import * as Equal from "effect/Equal"
-import * as Struct from "effect/Struct"
-import type {
-  AgentEvent,
-  CallApproved,
-  ConversationSummarized,
-  ModelResponded,
-  ToolCallSettled,
-  ToolInvoked
-} from "./AgentEvent.ts"
+import type { AgentEvent, ConversationSummarized, ModelResponded, ToolInvoked } from "./AgentEvent.ts"
 import * as AgentStatus from "./AgentStatus.ts"
 import { control, make, reopen, start } from "./Beginning.ts"
+import * as CallChange from "./CallChange.ts"
 import { withUniqueIds } from "./CallIds.ts"
 import { addSummary } from "./conversation/Summaries.ts"
-import { appendUnchecked, changeCall, lastAssistant } from "./conversation/Turns.ts"
-import { deniedState } from "./DeniedCall.ts"
-import { statusIn, statusOf, withConversation } from "./ImpliedStatus.ts"
+import { appendUnchecked } from "./conversation/Turns.ts"
+import { statusOf, withConversation } from "./ImpliedStatus.ts"
 import * as ModeStack from "./ModeStack.ts"
 import { putInPlace } from "./Replacement.ts"
 import * as RunRecord from "./RunRecord.ts"
 import { withModel } from "./Spending.ts"
-import type { AgentState, Call, CallState, Settled, Turn, User } from "./StateSchema.ts"
+import type { AgentState, Turn, User } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import { takeOver } from "./Takeover.ts"
 import * as Usage from "./Usage.ts"
 import { outlastsRun } from "./WaitingCall.ts"
-
-/**
- * Changes an open call. That doesn't reopen a run that has ended, neither when a call is answered by hand nor by an event in the agent that
- * answers it.
- */
-const withCall = (self: AgentState, callId: string, change: (call: Call) => Call, run = self.run): AgentState => {
-  const conversation = changeCall(self.conversation, callId, change)
-  if (conversation === self.conversation) return self
-  const status = AgentStatus.isTerminal(self.status) ? self.status : statusIn(self, conversation)
-  return { ...self, conversation, status, run }
-}
-
-const withCallState = (self: AgentState, callId: string, state: CallState, run = self.run): AgentState =>
-  withCall(self, callId, (call) => ({ ...call, state }), run)
-
-/** Changes a call that awaits approval. */
-const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
-  callOf(self, callId)?.state._tag === "AwaitingApproval" ? withCall(self, callId, change) : self
-
-const approved = (call: Call, { judged, params = call.params }: CallApproved): Call => ({
-  ...call,
-  ...(Equal.equals(params, call.params) ? undefined : { params, asked: call.params }),
-  state: judged === undefined ? { _tag: "Approved" } : { _tag: "Approved", judged }
-})
 
 /** Adds a turn, and derives the status from the conversation. */
 const append = (self: AgentState, turn: Turn): AgentState =>
@@ -99,11 +66,6 @@ const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInv
     finishReason: "tool-calls"
   })
 
-const callOf = (self: AgentState, callId: string): Call | undefined => {
-  const part = lastAssistant(self.conversation)?.parts.find((part) => part._tag === "Call" && part.id === callId)
-  return part?._tag === "Call" ? part : undefined
-}
-
 /** Counts an answer of a model, as so many steps, for the agent that asked and for each agent above it. */
 const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => {
   const run = RunRecord.spend(self.run, used, steps, isOwn)
@@ -124,30 +86,6 @@ const isUsed = (event: AgentEvent): event is AgentEvent & RunRecord.Used =>
 /** A blocked answer counts as a step; one that broke off doesn't. */
 const stepsOf = (event: AgentEvent): number => event._tag === "ModelCallFailed" && event.isBrokenOff === true ? 0 : 1
 
-/** Counts a call that has its result: as its own for the agent that called, and as another's for each agent above. */
-const countCall = (self: AgentState, name: string): AgentState => ({
-  ...self,
-  run: RunRecord.call(self.run, name, false)
-})
-
-const settle = (
-  self: AgentState,
-  { callId, fatal, modelOutput, name, outcome, result }: ToolCallSettled
-): AgentState => {
-  const state: Settled = {
-    _tag: "Settled",
-    outcome,
-    result,
-    ...(modelOutput === undefined ? undefined : { modelOutput })
-  }
-  const counted = RunRecord.call(self.run, name, outcome === "Succeeded")
-  const run = fatal === undefined ? counted : RunRecord.endBy(counted, { callId, name, reason: fatal })
-  const settled = withCallState(self, callId, state, run)
-  if (settled === self) return self
-  const before = callOf(self, callId)?.state
-  return before?._tag === "Delegated" ? TakenIds.retireAll(settled, before.child) : settled
-}
-
 /** Counts what a model used for a summary. That isn't a step. */
 const spendOnSummary = (self: AgentState, { model, usage }: ConversationSummarized): AgentState =>
   usage === undefined ? self : spend(self, { usage, ...(model === undefined ? undefined : { model }) }, false, 0)
@@ -160,7 +98,7 @@ const rest = (self: AgentState, at: number, status: AgentStatus.AgentStatus): Ag
 
 /** Checks whether a state may ask for a handoff: the call that asks is open, if there is one. */
 const isRequestable = (self: AgentState, { callId }: AgentStatus.HandoffRequest): boolean => {
-  const state = callId === undefined ? undefined : callOf(self, callId)?.state
+  const state = callId === undefined ? undefined : CallChange.callOf(self, callId)?.state
   return callId === undefined || (state !== undefined && state._tag !== "Settled")
 }
 
@@ -188,32 +126,17 @@ const reduceOwn = (self: AgentState, event: AgentEvent): AgentState => {
       return conversation === self.conversation ? self : { ...spendOnSummary(self, event), conversation }
     }
     case "ApprovalRequested":
-      return callOf(self, event.callId)?.state._tag === "Pending"
-        ? withCallState(self, event.callId, { _tag: "AwaitingApproval" })
-        : self
+      return CallChange.awaitApproval(self, event)
     case "CallApproved":
-      return answer(self, event.callId, (call) => approved(call, event))
+      return CallChange.approve(self, event)
     case "CallDenied":
-      return answer(self, event.callId, (call) => ({
-        ...call,
-        state: deniedState(event.reason, call.approvalId !== undefined)
-      }))
-    case "ResultAwaited": {
-      const before = callOf(self, event.callId)?.state._tag
-      return before === "Pending" || before === "Approved"
-        ? withCallState(self, event.callId, { _tag: "AwaitingResult" })
-        : self
-    }
-    case "ResultGiven": {
-      return callOf(self, event.callId)?.state._tag === "AwaitingResult"
-        ? withCallState(self, event.callId, {
-          _tag: "Answered",
-          ...Struct.pick(event, ["outcome", "result", "modelOutput", "judged"])
-        })
-        : self
-    }
+      return CallChange.deny(self, event)
+    case "ResultAwaited":
+      return CallChange.awaitResult(self, event)
+    case "ResultGiven":
+      return CallChange.giveResult(self, event)
     case "ToolCallSettled":
-      return settle(self, event)
+      return CallChange.settle(self, event)
     case "LimitReached":
       return append({ ...self, run: RunRecord.land(self.run) }, { _tag: "Feedback", text: event.text })
     case "FeedbackGiven":
@@ -296,7 +219,7 @@ const moved = (before: AgentState, after: AgentState): AgentState => {
 export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): AgentState => {
   const callId = event.calls[depth]
   if (callId === undefined) return moved(self, reduceOwn(self, event))
-  const call = callOf(self, callId)
+  const call = CallChange.callOf(self, callId)
   if (call === undefined || call.state._tag === "Settled" || outlastsRun(call.state)) return self
   const agent = event.path[depth + 1]
   const before = call.state._tag === "Delegated"
@@ -307,10 +230,10 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   if (before === undefined) return self
   const child = reduceAt(before, event, depth + 1)
   if (child === before) return self
-  const updated = moved(self, withCallState(self, callId, { _tag: "Delegated", child }))
+  const updated = moved(self, CallChange.withCallState(self, callId, { _tag: "Delegated", child }))
   if (updated === self) return self
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
-  if (event._tag === "ToolCallSettled") return countCall(updated, event.name)
+  if (event._tag === "ToolCallSettled") return CallChange.countCall(updated, event.name)
   return isUsed(event) ? spend(updated, event, false, stepsOf(event)) : updated
 }
 

@@ -18,7 +18,7 @@ import {
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Kept from "../../src/cluster/Kept.ts"
 import * as Recovery from "../../src/cluster/Recovery.ts"
-import { observed, pure } from "../../src/testing/laws/RunLaws.ts"
+import { observed, pure } from "../../src/testing/laws/EventLaws.ts"
 
 class Refused extends Schema.TaggedError<Refused>()("Refused", { why: Schema.String }) {}
 

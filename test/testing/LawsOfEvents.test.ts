@@ -3,7 +3,7 @@ import { Effect, Exit, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentEvent, AgentState, AgentStatus, Conversation } from "troupe"
 import { Laws, MockModel, MockResponse } from "troupe/testing"
-import { type Observed, observed, pure } from "../../src/testing/laws/RunLaws.ts"
+import { type Observed, observed, pure } from "../../src/testing/laws/EventLaws.ts"
 
 const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
 const run = Agent.stream(Agent.make("a", { toolkit: Look }), "Go").pipe(

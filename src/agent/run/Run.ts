@@ -7,8 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
-import type { Reason } from "../../domain/AgentError.ts"
-import * as AgentStatus from "../../domain/AgentStatus.ts"
+import type * as AgentStatus from "../../domain/AgentStatus.ts"
 import { make } from "../../domain/Beginning.ts"
 import { hasOpenCalls, openCalls } from "../../domain/conversation/Turns.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
@@ -35,6 +34,7 @@ import { closing, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
 import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
+import { askAnyway, type Start, tellStart } from "./StartEvent.ts"
 
 /** Runs a loop from its start or from where it stopped, and emits its events. Errors are passed on as they were thrown. */
 const runInSpan = (
@@ -82,73 +82,6 @@ const hasModesFirst = ({ isChangingModes, live, state }: Loop.Loop): boolean =>
 /** Sets up modes and carries out moves before an input, so that the input stays the last words: set-ups and clean-ups may talk. */
 const modesFirst = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
   Effect.andThen(EnterMode.resume(loop), Effect.suspend(() => takeAll(loop, false)))
-
-/** How a run begins: the agent that was picked for its input, and what is wrong with that or with the state, if anything is. */
-interface Start {
-  readonly from: Pick<From, "input" | "isReopened">
-  readonly picked: Exit.Exit<Definition, unknown>
-  readonly mode: string | undefined
-  readonly reason: Reason | undefined
-}
-
-/**
- * The agents that might read an input: the agent that was picked. If none could be picked, the agent in control and all others that could
- * have been.
- */
-const readersOf = ({ definition, roster: { agents } }: Loop.Loop, { picked }: Start): ReadonlyArray<Definition> =>
-  Exit.isSuccess(picked)
-    ? [picked.value]
-    : [definition, ...[...agents.values()].filter(({ name }) => name !== definition.name)]
-
-/** Returns why a run fails as soon as it has started, if it does. */
-const causeOf = ({ picked, reason }: Start): Cause.Cause<unknown> | undefined =>
-  reason !== undefined ? Cause.fail(new Fail(reason)) : Exit.isFailure(picked) ? picked.cause : undefined
-
-/**
- * Emits the event that a run starts or continues. Returns an effect if guardrails are asked before.
- *
- * A run that fails as soon as it has started (`cause`) is `Failed` from there on, because nothing else in the state says so: one that is
- * continued from there fails too.
- */
-const tellStart = (
-  loop: Loop.Loop,
-  start: Start,
-  cause = causeOf(start)
-): Effect.Effect<void, never, unknown> | undefined => {
-  const { from: { input, isReopened }, mode, picked, reason } = start
-  const { definition, state: { status } } = loop
-  // An input that isn't taken in doesn't change which agent is in control.
-  const inControl = reason === undefined && Exit.isSuccess(picked) ? picked.value : definition
-  const isTaken = input !== undefined && reason === undefined
-  const error = cause === undefined || Cause.hasInterruptsOnly(cause)
-    ? undefined
-    : Failure.fromCause({ definition: inControl, step: isTaken ? 0 : loop.step }, cause)
-  const started = (said?: InputGuard.Said) =>
-    ({
-      _tag: "RunStarted",
-      ...said,
-      ...(mode === undefined ? undefined : { mode }),
-      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined),
-      ...(error === undefined ? undefined : { error })
-    }) as const
-  if (!isTaken) {
-    Loop.emitStart(loop, inControl, started())
-    return undefined
-  }
-  return InputGuard.emitInput(
-    loop,
-    readersOf(loop, start),
-    input,
-    () => Loop.foreseeStart(loop, inControl, started({ input })),
-    (said) => Loop.emitStart(loop, inControl, started(said))
-  )
-}
-
-/** Checks an input that no request will read because something failed before: the input is stored all the same. */
-const askAnyway = (loop: Loop.Loop, start: Start, cause: Cause.Cause<unknown>): Effect.Effect<void, never, unknown> =>
-  Cause.hasInterruptsOnly(cause) || loop.parent !== undefined
-    ? Effect.void
-    : InputGuard.askAnyway(loop, readersOf(loop, start))
 
 /** Emits the event that a run starts or continues, and runs the loop, unless the state or the input is invalid. */
 const emitStartAndRun = (loop: Loop.Loop, start: Start): Effect.Effect<Decision, unknown, unknown> => {

@@ -25,6 +25,7 @@ import { difference } from "./Difference.ts"
 import { type Breach, breach } from "./LawBroken.ts"
 import * as Plan from "./Plan.ts"
 import * as RunLaws from "./RunLaws.ts"
+import type * as RunSubject from "./Subject.ts"
 
 /** What a guardrail is tried with, all that it needs, and the answers that it checks if they aren't texts. */
 export interface Subject {
@@ -170,7 +171,7 @@ const standing = (self: Any): Guardrails => {
 }
 
 /** An agent with a guardrail, that may call a tool which gives back what it is given, and hand over. */
-const guarded = ({ layer, output, self, texts }: Subject): RunLaws.Subject => {
+const guarded = ({ layer, output, self, texts }: Subject): RunSubject.Subject => {
   const Echo = Toolkit.make(Tool.make("say", {
     parameters: Schema.Struct({ text: Schema.Union([Schema.Literals(texts), Schema.String]) }),
     success: Schema.String

@@ -1,0 +1,56 @@
+/**
+ * What the laws of runs are checked on, and how it runs: with a model that follows a plan, and a clock that stands still.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Agent from "../../agent/Agent.ts"
+import type * as AgentState from "../../domain/AgentState.ts"
+import type { MockRequest } from "../MockRequest.ts"
+import { modelOf, type Plan } from "./Plan.ts"
+
+/** What is looked at: what runs, and all that it needs beside a model. */
+export interface Subject {
+  readonly runnable: Agent.Runnable<string, unknown, unknown, unknown>
+  readonly layer: Layer.Layer<never, unknown, unknown>
+}
+
+/** Stops the clock during a run, so that durations in states are 0. */
+const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.clockWith((clock) => {
+    const still: Readonly<Record<string | symbol, unknown>> = {
+      currentTimeMillisUnsafe: () => 0,
+      currentTimeMillis: Effect.succeed(0),
+      currentTimeNanosUnsafe: () => 0n,
+      currentTimeNanos: Effect.succeed(0n)
+    }
+    const stopped = new Proxy(clock, {
+      get: (target, key) => {
+        if (Object.hasOwn(still, key)) return still[key]
+        const value: unknown = Reflect.get(target, key)
+        return typeof value === "function" ? value.bind(target) : value
+      }
+    })
+    return Effect.provideService(self, Clock.Clock, stopped)
+  })
+
+/** Runs a program with a model that follows a plan, which tells `hear` what it is asked. */
+export const within = <A, E>(
+  { layer }: Subject,
+  plan: Plan,
+  self: Effect.Effect<A, E, unknown>,
+  hear?: (request: MockRequest) => void
+): Effect.Effect<A, unknown> =>
+  timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan, hear))))) as Effect.Effect<
+    A,
+    unknown
+  >
+
+/** Goes on from a state. Its layer was built before, so it is a defect where it can't be built again. */
+export const settled = (
+  subject: Subject,
+  plan: Plan,
+  state: AgentState.AgentState
+): Effect.Effect<AgentState.AgentState> => Effect.orDie(within(subject, plan, Agent.settle(subject.runnable, state)))
