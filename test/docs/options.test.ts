@@ -199,6 +199,11 @@ describe("tables of the documentation", () => {
     assert.includeMembers([...known], [...listed])
   })
 
+  it("docs/providers.md has every setting of requests", () => {
+    const [, listed] = /has settings for every request to the model:([^.]+)\./.exec(read("docs/providers.md")) ?? []
+    assert.deepStrictEqual([...codes(listed)].sort(), [...membersOf("src/ai-sdk/Settings.ts", "Settings")].sort())
+  })
+
   it("docs/sessions.md has every operation of a session", () => {
     assert.deepStrictEqual(called("docs/sessions.md", ["operation"]), membersOf("src/agent/Session.ts", "Session"))
   })
