@@ -89,7 +89,7 @@ export type { FromOptions } from "./run/RunStart.ts"
  * Throws `InvalidName` if the name is empty, and `InvalidLimit` if a limit is invalid. Throws `DuplicateTool` if two tools share a name,
  * `DuplicateHandoff` if the tools of two handoffs do, and `DuplicateMode` if two modes do. Throws `DuplicateAgent` if two different agents
  * of one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name. Throws
- * `InvalidParams` if a parameter of a tool, or a part of `output`, has no JSON.
+ * `InvalidParams` if a parameter of a tool, or a part of `output`, can't be written as JSON.
  *
  * @category constructors
  * @since 0.1.0

@@ -218,7 +218,8 @@ export interface Session<out Output = unknown, out E = OwnError>
 
   /**
    * Changes conversation settings: which tools the agent in control offers, which of them its model must or may use, which model is asked.
-   * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own.
+   * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own. All are dropped when another agent takes
+   * over. A choice that forces a call holds for the first request after an input only.
    */
   readonly configure: (settings: SettingsChange) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 

@@ -2,8 +2,9 @@
  * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
  *
  * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
- * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. It isn't
- *    written before what stands there has half its length, so that all of them together are no longer than the log is some times.
+ * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. Before that,
+ *    the entries behind the last snapshot must be at least half as long as it, also at the end of an owner. So all snapshots together are at
+ *    most three times as long as the log.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
@@ -103,17 +104,22 @@ export class LogWriter {
   snapshot(textOf: () => string, events: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
-      const areMany = this.#entries >= maxEntries && 2 * this.#size >= this.#snapshotSize
+      const areMany = this.#entries >= maxEntries && !this.#isShort
       return this.#size > after || areMany ? this.#write(textOf(), events) : Effect.void
     })
   }
 
-  /** Lets go of the log, with a snapshot if anything stands behind the last one. */
+  /** Lets go of the log, with a snapshot if enough stands behind the last one. */
   end(textOf: () => string, events: number): Effect.Effect<void> {
     const last = Effect.suspend(() =>
-      this.isClosed || this.#entries === 0 ? Effect.void : this.#write(textOf(), events)
+      this.isClosed || this.#entries === 0 || this.#isShort ? Effect.void : this.#write(textOf(), events)
     )
     return Effect.andThen(last, Effect.sync(() => this.close()))
+  }
+
+  /** Whether what stands behind the last snapshot is too short for another one. */
+  get #isShort(): boolean {
+    return 2 * this.#size < this.#snapshotSize
   }
 
   #write(text: string, events: number): Effect.Effect<void> {

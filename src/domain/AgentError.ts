@@ -126,6 +126,14 @@ export class OutputInvalid extends ErrorClass<OutputInvalid>("troupe/domain/Agen
     `The answer of agent "${agent}" doesn't fit its output schema after ${counted(corrections, "correction")}: ${issue}`
 ) {}
 
+const inWords: { readonly [On in Stage]: string } = {
+  input: "input",
+  output: "output",
+  toolCall: "tool call",
+  toolResult: "tool result",
+  handoff: "handoff"
+}
+
 /**
  * A guardrail blocked the value that it judged.
  *
@@ -136,7 +144,7 @@ export class GuardrailBlocked extends ErrorClass<GuardrailBlocked>("troupe/domai
   "GuardrailBlocked",
   { agent: Schema.String, guardrail: Schema.String, stage: Stage, reason: Schema.String },
   ({ agent, guardrail, reason, stage }) =>
-    `Guardrail "${guardrail}" of agent "${agent}" blocked the ${stage}: ${reason}`
+    `Guardrail "${guardrail}" of agent "${agent}" blocked the ${inWords[stage]}: ${reason}`
 ) {}
 
 /**

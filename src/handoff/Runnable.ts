@@ -62,6 +62,15 @@ interface Runs<out E, out R> {
 /** Anything that can hold a conversation. */
 export type Any = Runnable<string, unknown, unknown, unknown>
 
+/** Anything that can hold a conversation, without type parameters, so that they are inferred from the thing itself. */
+export interface AnyRunnable {
+  readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" | "Group" }
+  readonly name: string
+}
+
+/** Returns the thing with the type that it has: nothing else is an `AnyRunnable`. */
+export const typed = (self: AnyRunnable): Any => self as Any
+
 /**
  * What a run starts from: a state, and the user's input unless the run continues. `beside` holds the states of others whose calls are
  * approved in the same place: the run's new calls don't get any of their ids.

@@ -110,13 +110,14 @@ export interface Options<
     entry: Entry
   ) => Effect.Effect<unknown, EnterE, EnterR>
   /**
-   * The clean-up, before the finalizers. It gets the `Exit` of what ran in the mode, and may return a move: `stay` and `push` keep the
-   * mode, unless the scope or run that it was entered for is over.
+   * The clean-up, before the finalizers. It gets the `Exit` of the effect, scope or run whose end leaves the mode, or a success if
+   * `exitMode`, a move or a handoff leaves it. It may return a move: `stay` and `push` keep the mode, unless the scope or run that it was
+   * entered for is over.
    */
   readonly exit?:
     | ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<ModeTransition | void, ExitE, ExitR>)
     | undefined
-  /** What `Mode.within` returns if the effect in the mode failed. The mode is cleaned up too. */
+  /** What `Mode.within` returns if its effect failed. The mode is cleaned up too. */
   readonly recover?: ((cause: Cause.Cause<unknown>) => Effect.Effect<Recovered, RecoverE, RecoverR>) | undefined
   /** How isolated the mode is; `"none"` by default. */
   readonly isolation?: Isolation | undefined

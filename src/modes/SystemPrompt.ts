@@ -2,7 +2,8 @@
  * Pieces of the system prompt that are added to an agent's instructions during a conversation.
  *
  * A model gets prepends, the agent's instructions, sections and appends, in this order, with an empty line between them. Pieces that are
- * added in a mode are removed when the mode is left, unless they `persist`; pieces that are added outside of any mode stay.
+ * added in a mode are removed when the mode is left, unless they `persist`; pieces that are added outside of any mode stay until
+ * another agent takes over.
  *
  * @since 0.1.0
  */

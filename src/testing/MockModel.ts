@@ -211,7 +211,7 @@ export const expectCalls = (count: number): Effect.Effect<void, never, MockModel
 /**
  * How a mock model is provided.
  *
- * With `replacesOwn` it also answers for agents and modes that bring a model of their own, which isn't built then.
+ * With `replacesOwn` it also answers for agents, modes and context windows with a model of their own, which isn't built then.
  *
  * @category models
  * @since 0.1.0

@@ -17,9 +17,9 @@ const entrySize = 200
 
 /**
  * Writes so many events, two in an entry. Gives how many entries are read to open the log, and how many characters all entries, all
- * snapshots and the last snapshot have. Without `size` the state grows by each entry.
+ * snapshots and the last snapshot have. Without `size` the state grows by each entry. After so many entries another owner follows.
  */
-const write = Effect.fnUntraced(function*(events: number, size?: number) {
+const write = Effect.fnUntraced(function*(events: number, size?: number, entriesOfOwner = Infinity) {
   const store = yield* emptyStore
   let snapshots = 0
   const counting = {
@@ -30,13 +30,17 @@ const write = Effect.fnUntraced(function*(events: number, size?: number) {
         return store.saveSnapshot(...args)
       })
   }
-  const writer = new LogWriter({ id: "a", store: counting }, yield* store.claim("a"))
+  const open = Effect.map(store.claim("a"), (claimed) => new LogWriter({ id: "a", store: counting }, claimed))
+  let writer = yield* open
   let state = "-".repeat(size ?? 0)
   for (let lastEvent = 2; lastEvent <= events; lastEvent += 2) {
     const text = `entry ${lastEvent} `.padEnd(entrySize, "-")
     if (size === undefined) state += text
     yield* writer.write({ text, lastEvent, taken: undefined, answered: undefined, answer: undefined })
     yield* writer.snapshot(() => state, lastEvent)
+    if (lastEvent % (2 * entriesOfOwner) !== 0) continue
+    yield* writer.end(() => state, lastEvent)
+    writer = yield* open
   }
   const { entries, snapshot } = yield* store.claim("a")
   return { read: entries.length, snapshots, log: events / 2 * entrySize, last: snapshot?.text.length ?? 0 }
@@ -50,8 +54,10 @@ describe("The log of a conversation", () => {
     Effect.gen(function*() {
       for (const size of [undefined, 0, 1000, 100_000]) {
         for (const events of [600, 3000, 10_000, 10_250]) {
-          const { last, read } = yield* write(events, size)
-          assert.isAtMost(read, Math.max(256, last / 2 / entrySize), `${events} events, a state of ${size}`)
+          for (const entriesOfOwner of [Infinity, 3]) {
+            const { last, read } = yield* write(events, size, entriesOfOwner)
+            assert.isAtMost(read, Math.max(256, last / 2 / entrySize), `${events} events, a state of ${size}`)
+          }
         }
       }
     }))
@@ -59,9 +65,11 @@ describe("The log of a conversation", () => {
   it.effect("stores states that together are some times as long as it, however long it is", () =>
     Effect.gen(function*() {
       for (const events of [3000, 10_000, 40_000]) {
-        const { log, snapshots } = yield* write(events)
-        assert.isAbove(snapshots, 0)
-        assert.isAtMost(snapshots, 3 * log, `${events} events`)
+        for (const entriesOfOwner of [Infinity, 1, 5]) {
+          const { log, snapshots } = yield* write(events, undefined, entriesOfOwner)
+          assert.isAbove(snapshots, 0)
+          assert.isAtMost(snapshots, 3 * log, `${events} events, an owner for each ${entriesOfOwner} entries`)
+        }
       }
     }))
 

@@ -1,5 +1,5 @@
 import { type Cause, Context, Effect, Schedule, Schema, type Stream } from "effect"
-import type { LanguageModel } from "effect/ai"
+import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import { describe, expectTypeOf, it } from "vitest"
 import { Agent, type AgentError, Plan } from "../../src/index.ts"
 
@@ -435,6 +435,26 @@ describe("running", () => {
     >()
     expectTypeOf(Plan.resumeStream(plan, { input: "/", nodes: {} })).toEqualTypeOf<
       Stream.Stream<Plan.PlanEvent, Plan.PlanError<Lost> | Plan.PlanMismatch, Database>
+    >()
+  })
+})
+
+describe("Nodes that are made in the list of a plan", () => {
+  const toolkit = Toolkit.make(Tool.make("look", { success: Schema.String }))
+  type Needs = LanguageModel.LanguageModel | Tool.Handler<"look">
+
+  it("have the type of the agent, not of the list", () => {
+    expectTypeOf(Plan.make({ nodes: [Agent.make("reader", { toolkit })] })).toEqualTypeOf<
+      Plan.Plan<string, { readonly reader: string }, AgentError.AgentError | Plan.NoAnswer, Needs>
+    >()
+  })
+
+  it("have the name and the type of an agent with a policy", () => {
+    const plan = Plan.make({
+      nodes: [Plan.agent(Agent.make("reader", { toolkit }), { retry: Schedule.recurs(1), fallback: Agent.make("other") })]
+    })
+    expectTypeOf(plan).toEqualTypeOf<
+      Plan.Plan<string, { readonly reader: string }, AgentError.AgentError | Plan.NoAnswer, Needs>
     >()
   })
 })

@@ -20,7 +20,7 @@ export interface Around {
   readonly onGone: (problem: Problem) => void
 }
 
-/** How many events before the cursor are looked through for the beginning of an answer that is under way. */
+/** How many events before the cursor are read again while a run is under way, to show what it does. */
 const lookBack = 2000
 
 const nothing: Shown = {

@@ -69,7 +69,8 @@ export interface Options<
   readonly stopWhen?: StopWhen | undefined
   /** How many calls of a turn run at once; 10 by default. */
   readonly toolConcurrency?: number | "unbounded" | undefined
-  /** Which tools the model must or may use; `"auto"` by default. A choice that forces a call applies to a run's first request only. */
+  /** Which tools the model must or may use; `"auto"` by default. A choice that forces a call applies to the first request after an input or a
+   * handoff only. */
   readonly toolChoice?:
     | LanguageModel.ToolChoice<
       NoInfer<

@@ -81,7 +81,7 @@ const findForeign = (ast: SchemaAST.AST): string | undefined => {
   return undefined
 }
 
-/** Finds a part of a tool's parameters that no model could write, because it has no JSON. */
+/** Finds a part of a tool's parameters that no model could write, because it isn't JSON. */
 export const foreignParam = ({ parametersSchema }: Tool.Any): string | undefined =>
   Schema.isSchema(parametersSchema) ? findForeign(SchemaAST.toEncoded(parametersSchema.ast)) : undefined
 

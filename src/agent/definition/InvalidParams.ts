@@ -7,8 +7,8 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
- * Error for an invalid definition: a parameter of a tool, of a handoff or of the final answer has no JSON, such as a function or an
- * instance of a class.
+ * Error for an invalid definition: a parameter of a tool, of a handoff or of the final answer can't be written as JSON, such as a
+ * function or an instance of a class.
  *
  * @category errors
  * @since 0.1.0
@@ -17,6 +17,6 @@ export class InvalidParams extends ErrorClass<InvalidParams>("troupe/agent/Agent
   "InvalidParams",
   { agent: Schema.String, tool: Schema.String, param: Schema.String },
   ({ agent, param, tool }) =>
-    `Tool "${tool}" of agent "${agent}" has a parameter that no model can write: \`${param}\` has no JSON. ` +
+    `Tool "${tool}" of agent "${agent}" has a parameter that no model can write: \`${param}\` can't be written as JSON. ` +
     "Take it from what the model can name, or annotate its schema with `toCodecJson`"
 ) {}

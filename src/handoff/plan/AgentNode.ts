@@ -49,11 +49,11 @@ export const agent = <
   agent: Runnable.Runnable<AgentName, Output, E, R>,
   options?: AgentOptions<Name, Input, AgentError | NoAnswer | NoInfer<E>, RetryE, RetryR, Timeout, Fallback>
 ): Node.Node<
-  Name,
+  Node.Own<Name>,
   Node.Own<Input>,
-  Output | Node.OutputOf<Fallback>,
-  Node.Failing<AgentError | NoAnswer | E | Node.Own<RetryE>, Timeout, Fallback>,
-  R | Node.Own<RetryR> | Node.ServicesOf<Fallback>
+  Node.Own<Output> | Node.OutputOf<Fallback>,
+  Node.Failing<AgentError | NoAnswer | Node.Own<E> | Node.Own<RetryE>, Timeout, Fallback>,
+  Node.Own<R> | Node.Own<RetryR> | Node.ServicesOf<Fallback>
 > =>
   Node.make(
     options?.name ?? agent.name,

@@ -12,7 +12,7 @@ import type * as Schedule from "effect/Schedule"
 import type { AgentError } from "../../domain/AgentError.ts"
 import { durationOf } from "../../domain/InvalidLimit.ts"
 import { prototypeOf } from "../../domain/Shown.ts"
-import type * as Runnable from "../Runnable.ts"
+import * as Runnable from "../Runnable.ts"
 import { ask, type NoAnswer } from "./Asking.ts"
 
 const TypeId = "~troupe/handoff/Plan/Node"
@@ -54,13 +54,13 @@ export interface Definition {
  * @category models
  * @since 0.1.0
  */
-export type Any = Taking<never> | Runnable.Any
+export type Any = Taking<never> | Runnable.AnyRunnable
 
 /** A node that takes an input. */
 type Taking<Input> = Node<string, Input, unknown, unknown, unknown>
 
 /** A node that takes an input, or an agent if the input is text. */
-export type Takes<Input> = Taking<Input> | ([Input] extends [string] ? Runnable.Any : never)
+export type Takes<Input> = Taking<Input> | ([Input] extends [string] ? Runnable.AnyRunnable : never)
 
 /**
  * The name of a node.
@@ -218,4 +218,6 @@ const isNode = (u: Any): u is Node<string, never, unknown, unknown, unknown> => 
 
 /** Returns the definition of a node. The definition of an agent asks the agent with the input. */
 export const definitionOf = (self: Any): Definition =>
-  isNode(self) ? self[TypeId].definition : definitionOf(make(self.name, self, ask(self), undefined))
+  isNode(self) ? self[TypeId].definition : definitionOfAgent(Runnable.typed(self))
+
+const definitionOfAgent = (self: Runnable.Any): Definition => definitionOf(make(self.name, self, ask(self), undefined))
