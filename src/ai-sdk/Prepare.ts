@@ -18,6 +18,7 @@ import { type Ending, isFiltered, warningText } from "./Finish.ts"
 import { hasAddresses } from "./Messages.ts"
 import { CurrentSettings, over, type Settings, wrongIn } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
+import * as Specification3 from "./Specification3.ts"
 import * as Timeouts from "./Timeouts.ts"
 import * as Wrong from "./Wrong.ts"
 
@@ -109,7 +110,17 @@ export const prepareAll = (
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<Prepared, AiError.AiError> => {
   const prepared = prepare(method, given, request, fiber)
-  const { download, downloaded } = given
+  const { model } = given
+  const downloading = withDownloads(method, given, prepared)
+  if (Result.isFailure(prepared) || model.specificationVersion !== "v3") return downloading
+  return Effect.andThen(warn(Specification3.unsupported(prepared.success.options), model), downloading)
+}
+
+const withDownloads = (
+  method: Method,
+  { download, downloaded }: Given,
+  prepared: Result.Result<Prepared, AiError.AiError>
+): Effect.Effect<Prepared, AiError.AiError> => {
   if (Result.isFailure(prepared) || download === undefined || !hasAddresses(prepared.success.options.prompt)) {
     return Effect.fromResult(prepared)
   }

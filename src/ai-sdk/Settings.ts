@@ -17,7 +17,8 @@ import * as Wrong from "./Wrong.ts"
  *
  * - `maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences` and `seed` are sent to the
  *   model as they are. Ranges depend on the provider.
- * - `reasoning` is how much the model thinks. Models of specification 3 don't have it: use the options of their provider.
+ * - `reasoning` is how much the model thinks. Models of specification 3 don't have it, and a warning is logged: use the
+ *   options of their provider.
  * - `headers` are sent with the request, besides those of the provider.
  * - `timeouts` are how long to wait for the provider; `Timeouts` lists the defaults.
  * - `providerOptions` are options of single providers, by the provider's name: `{ openai: { store: false } }`.
@@ -69,6 +70,7 @@ const kinds: Wrong.Kinds<Settings> = {
   presencePenalty: Wrong.number,
   frequencyPenalty: Wrong.number,
   seed: Wrong.number,
+  reasoning: Wrong.text,
   stopSequences: Wrong.texts,
   headers: Wrong.textsByName,
   providerOptions: Wrong.objectsByName

@@ -11,7 +11,8 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
   LanguageModelV4ToolResultOutput,
-  SharedV4FileData
+  SharedV4FileData,
+  SharedV4Warning
 } from "@ai-sdk/provider"
 import * as Base64 from "effect/encoding/Base64"
 import { freeze } from "./Frozen.ts"
@@ -80,6 +81,18 @@ const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
   if (Object.isFrozen(message)) made.set(message, freeze(converted))
   return converted
 }
+
+/** Returns what a model of specification 3 isn't sent of a request. */
+export const unsupported = (
+  { reasoning }: Pick<LanguageModelV4CallOptions, "reasoning">
+): ReadonlyArray<SharedV4Warning> =>
+  reasoning === undefined || reasoning === "provider-default"
+    ? []
+    : [{
+      type: "unsupported",
+      feature: "reasoning",
+      details: "this model is of specification 3: use the provider's own option"
+    }]
 
 /** Returns a request as a model of specification 3 reads it. */
 export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {

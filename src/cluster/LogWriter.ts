@@ -3,8 +3,8 @@
  *
  * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
  * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. Before that,
- *    the entries behind the last snapshot must be at least half as long as it, also at the end of an owner. So all snapshots together are at
- *    most three times as long as the log.
+ *    the entries behind the last one must be at least half as long as it, also at the end of an owner. So all of them together are at most
+ *    three times as long as the log.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
@@ -109,7 +109,7 @@ export class LogWriter {
     })
   }
 
-  /** Lets go of the log, with a snapshot if enough stands behind the last one. */
+  /** Lets go of the log. What there is then is written too, if enough stands behind the last snapshot. */
   end(textOf: () => string, events: number): Effect.Effect<void> {
     const last = Effect.suspend(() =>
       this.isClosed || this.#entries === 0 || this.#isShort ? Effect.void : this.#write(textOf(), events)
@@ -117,7 +117,7 @@ export class LogWriter {
     return Effect.andThen(last, Effect.sync(() => this.close()))
   }
 
-  /** Whether what stands behind the last snapshot is too short for another one. */
+  /** Whether what stands behind the last one is too short for another. */
   get #isShort(): boolean {
     return 2 * this.#size < this.#snapshotSize
   }

@@ -276,7 +276,7 @@ export interface ResultAwaited extends Case<"ResultAwaited"> {}
 export interface ResultGiven extends Case<"ResultGiven"> {}
 /** A handler gave a preliminary result. */
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
-/** The agent that answers the call stopped before its end, for an approval or a limit; the call stays open. */
+/** A started call stays open: its agent stopped for an approval or a limit, or its run stopped and the call may run again. */
 export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 /**
  * A call has its result. A call that never started is settled without a start. `duration` is in milliseconds. With `fatal` the run fails
@@ -385,8 +385,8 @@ export type AgentEvent =
 /**
  * Which events end what an event started, as data.
  *
- * A `ToolCallSettled` may come without a start: the call had no tool, no valid parameters, no permission to run, or a result that came later. A
- * `ModeFailed` ends an entering in the phase `SetUp` only.
+ * A `ToolCallSettled` may come without a start, if no handler ran: the call had no tool, no valid parameters or no permission to run, moved
+ * between modes, got a result that came later, or its run stopped first. A `ModeFailed` ends an entering in the phase `SetUp` only.
  *
  * @category constants
  * @since 0.1.0

@@ -118,7 +118,11 @@ export class MissingAgent extends ErrorClass<MissingAgent>("troupe/handoff")(
   },
   ({ to }) =>
     `\`${to}\` was given no agent. Modules that import each other in a circle are read one after the other, so one of them ` +
-    "doesn't have its agent yet: `Handoff.suspend(\"name\", () => agent)` looks it up later"
+    `doesn't have its agent yet${
+      to.startsWith("Handoff")
+        ? ": `Handoff.suspend(\"name\", () => agent)` looks it up later"
+        : ". Make both in one module"
+    }`
 ) {}
 
 /** Returns its argument, or throws if that is `undefined`: the value of an import may not be there yet, whatever its type says. */

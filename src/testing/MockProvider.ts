@@ -100,7 +100,7 @@ export interface Options<R = never> {
  * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`. Once the request's signal
  *   is aborted it rejects, or its body breaks off, with the reason.
  * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
- * - `requests` are the bodies of those that weren't refused, of one protocol.
+ * - `requests` are the bodies of those that weren't refused and got no error of `status`, of one protocol.
  * - `wait` waits until so many requests have arrived, and returns them.
  * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
  * - `close` breaks off every response that hangs.
@@ -312,7 +312,7 @@ export const entries: Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> =
 )
 
 /**
- * Returns the bodies of the requests so far that weren't refused, of one protocol.
+ * Returns the bodies of the requests so far that weren't refused and got no error of `status`, of one protocol.
  *
  * @category getters
  * @since 0.1.0

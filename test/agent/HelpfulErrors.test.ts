@@ -139,7 +139,10 @@ describe("An error says what to do", () => {
     const later = undefined as never
     assert.include(throwing(() => Handoff.to(later)), "`Handoff.to` was given no agent")
     assert.include(throwing(() => Handoff.to(later)), "`Handoff.suspend(\"name\", () => agent)`")
-    assert.include(throwing(() => Agent.asTool(later)), "`Agent.asTool` was given no agent")
+    for (const options of [undefined, { description: "It helps." }, { name: "help", description: "It helps." }]) {
+      assert.include(throwing(() => Agent.asTool(later, options)), "`Agent.asTool` was given no agent")
+      assert.notInclude(throwing(() => Agent.asTool(later, options)), "Handoff")
+    }
     assert.include(throwing(() => Group.make({ later }, { start: "later" })), "`Group.make` was given no agent")
   })
 

@@ -329,6 +329,7 @@ describe("A failure of a model of the AI SDK", () => {
         [{ headers: "secret" }, "headers", "must be an object of texts"],
         [{ providerOptions: { house: "secret" } }, "providerOptions", "must be an object of objects"],
         [{ temperature: NaN }, "temperature", "must be a finite number. It is NaN"],
+        [{ reasoning: 3 }, "reasoning", "must be a text. It is 3"],
         [{ maxOutputTokens: "100" }, "maxOutputTokens", "must be a finite number. It is \"100\""]
       ]
       const options: typeof wrong = [

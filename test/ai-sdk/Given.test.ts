@@ -532,6 +532,28 @@ describe("AiSdkModel", () => {
       assert.deepStrictEqual(lines, [line, line])
     }))
 
+  it.effect("logs that a model of specification 3 doesn't get the setting `reasoning`, whole and streamed", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ logLevel, message }) =>
+        void lines.push(`${logLevel} ${String(message)}`)
+      )
+      for (const reasoning of ["high", "provider-default", undefined] as const) {
+        const { asked, model } = saying3([[{ type: "text", text: "Hm." }]])
+        yield* Effect.gen(function*() {
+          yield* LanguageModel.generateText({ prompt: "Hi" })
+          yield* Effect.exit(Stream.runDrain(LanguageModel.streamText({ prompt: "Hi" })))
+        }).pipe(
+          Effect.provide(AiSdkModel.layer(model, reasoning === undefined ? {} : { reasoning })),
+          Effect.provide(Logger.layer([logger]))
+        )
+        assert.notProperty(asked[0], "reasoning")
+      }
+      const line = "Warn house.chat one: unsupported: reasoning " +
+        "(this model is of specification 3: use the provider's own option)"
+      assert.deepStrictEqual(lines, [line, line])
+    }))
+
   it.effect("says in the request's span what is asked and what was answered", () =>
     Effect.gen(function*() {
       const spans: Array<Tracer.Span> = []

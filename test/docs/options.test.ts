@@ -46,8 +46,11 @@ describe("tables of the documentation", () => {
     ["docs/handoffs.md", "option", membersOf("src/handoff/Handoff.ts", "Options")],
     ["docs/handoff-states.md", "option", membersOf("src/handoff/HandoffState.ts", "TakeoverOptions")],
     ["docs/laws.md", "option", [
-      ...membersOf("src/testing/laws/LawBroken.ts", "Options"),
-      ...membersOf("src/testing/Laws.ts", "RunOptions")
+      ...new Set([
+        ...membersOf("src/testing/laws/LawBroken.ts", "Options"),
+        ...membersOf("src/testing/Laws.ts", "RunOptions"),
+        ...membersOf("src/testing/Laws.ts", "GuardrailOptions")
+      ])
     ]],
     ["docs/mcp.md", "option of `McpToolkit.make`", membersOf("src/agent/definition/McpToolkit.ts", "Options")],
     ["docs/mock-models.md", "field", membersOf("src/testing/MockRequest.ts", "MockRequest")],

@@ -451,7 +451,9 @@ describe("Nodes that are made in the list of a plan", () => {
 
   it("have the name and the type of an agent with a policy", () => {
     const plan = Plan.make({
-      nodes: [Plan.agent(Agent.make("reader", { toolkit }), { retry: Schedule.recurs(1), fallback: Agent.make("other") })]
+      nodes: [
+        Plan.agent(Agent.make("reader", { toolkit }), { retry: Schedule.recurs(1), fallback: Agent.make("other") })
+      ]
     })
     expectTypeOf(plan).toEqualTypeOf<
       Plan.Plan<string, { readonly reader: string }, AgentError.AgentError | Plan.NoAnswer, Needs>

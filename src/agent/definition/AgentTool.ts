@@ -79,9 +79,10 @@ export const asTool = <
       | ((params: Params, context: Tool.NeedsApprovalContext) => boolean | Effect.Effect<boolean>)
   }
 ): AsTool<ToolName, R> => {
+  given(agent, "Agent.asTool")
   // `Params` is `Task`'s type if no schema is given.
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
-  const description = options?.description ?? given(agent, "Agent.asTool").description
+  const description = options?.description ?? agent.description
   const name = options?.name ?? ToolName.from("", agent.name)
   if (!ToolName.isValid(name)) throw new InvalidName({ what: "tool", name })
   const tool = Tool.make(name, {

@@ -1,8 +1,8 @@
 /**
  * Guardrails made from other guardrails.
  *
- * If one of them replaces the value, the next ones look at the replacement. One refusal stays as it is; several become one that names
- * their guardrails.
+ * In a sequence each looks at what the one before passed on. `all` asks them about the same value, and those that replace it once more in
+ * turn. `any` gives each the original. One refusal stays as it is; several become one that names the combination.
  *
  * @since 0.1.0
  */

@@ -102,7 +102,7 @@ const matcher = (query: string | RegExp): (text: string) => boolean => {
 /**
  * Finds the turns that contain a text, ignoring case, or that match a pattern.
  *
- * It searches all text, reasoning, names of files, titles of sources, and the names, parameters and results of calls (the latter two as
+ * It searches all text, reasoning, names of files, titles and URLs of sources, and the names, parameters and results of calls (the latter two as
  * JSON). An empty text is never found.
  *
  * **Example** (Finding a turn)

@@ -258,7 +258,7 @@ export const giveResult = (callId: string, result: Schema.Json): Step => ({
 })
 
 /**
- * Lets somebody say that a call failed which awaits its result. `toolAnswers. tells it to the model.
+ * Lets somebody say that a call failed which awaits its result. `toolAnswers` tells it to the model.
  *
  * @category steps
  * @since 0.1.0
