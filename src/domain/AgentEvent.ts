@@ -301,7 +301,10 @@ export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
 export interface HandoffRequested extends Case<"HandoffRequested"> {}
 /** A policy's transform of the conversation failed. The conversation crosses without it. */
 export interface TransformFailed extends Case<"TransformFailed"> {}
-/** Another agent took over. `conversation` is present if only a part of it crossed. Later events have the new agent in their `path`. */
+/**
+ * Another agent took over. `conversation` is what crossed, and is missing if the whole conversation crossed unchanged. Later events have the
+ * new agent in their `path`.
+ */
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
 /** The run ended before the other agent took over; the state still asks for it. */
 export interface HandoffSuspended extends Case<"HandoffSuspended"> {}

@@ -75,8 +75,8 @@ export class NotOnTop extends ErrorClass<NotOnTop>("troupe/modes/Mode")(
 ) {}
 
 /**
- * Too many moves in a row: modes that request each other in turn never let the model speak, and a mode whose set-up or clean-up enters the
- * same mode has no end.
+ * Too many moves in a row: a mode whose set-up or clean-up enters the same mode has no end. Modes that request each other in turn never let
+ * the model speak: that fails the run with `ModeFailed`, which has the text of this error.
  *
  * @category errors
  * @since 0.1.0
@@ -202,7 +202,8 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * The error of modes: a request wasn't possible, and `reason` says why. Nothing was entered, left or changed.
+ * The error of modes: a request wasn't possible, and `reason` says why. Nothing was entered, left or changed,
+ * unless a clean-up failed with it: then the mode is left.
  *
  * @category errors
  * @since 0.1.0

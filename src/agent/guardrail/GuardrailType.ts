@@ -162,7 +162,10 @@ export interface Options<On extends Subject> {
    * answer isn't shown and no tool runs before the input has passed. Other stages ignore this option.
    */
   readonly mode?: "blocking" | "parallel" | undefined
-  /** What happens if the check itself fails or times out: `"block"` by default, or `"pass"` with a warning. `any` asks its next guardrail. */
+  /**
+   * What happens if the check itself fails or times out: `"block"` by default, or `"pass"` with a warning. After a block, `any`
+   * asks its next guardrail.
+   */
   readonly onError?: "block" | "pass" | undefined
   /** How long a check may take; there is no limit by default. */
   readonly timeout?: Duration.Input | undefined
