@@ -15,8 +15,7 @@ import { shownExit } from "../../journal/SpanExit.ts"
 import { SpanRecorder } from "../../journal/SpanRecorder.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { leave, noteOfLeaving, runAndLeaveNested, tellFailure } from "./LeaveMode.ts"
-import { ranBy } from "./ModeEffect.ts"
-import { runModeEffect } from "./ModeEffect.ts"
+import { ranBy, runModeEffect } from "./ModeEffect.ts"
 import type { ModeParams } from "./ModeParams.ts"
 
 /**
