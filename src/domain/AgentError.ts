@@ -1,5 +1,5 @@
 /**
- * The one error of a run: what went wrong, and the state it went wrong in.
+ * The error with which Troupe fails a run: what went wrong, and the state it went wrong in.
  *
  * The `reason` is a closed union, so `Effect.catchReason("AgentError", "StepLimitReached", …)` picks one. The `state` is
  * `Failed`, holds everything that was done, and can be stored, shown, reopened and resumed.
@@ -16,6 +16,8 @@ import type { AgentState } from "./StateSchema.ts"
 
 /**
  * The model gave no answer, after all its attempts.
+ *
+ * `step` counts from 0. `attempts` is how often a model was asked, and `error` is what the last attempt failed with.
  *
  * @category errors
  * @since 0.1.0
@@ -37,6 +39,8 @@ export class ModelCallFailed extends ErrorClass<ModelCallFailed>("troupe/domain/
 /**
  * The run took all the steps that it may take.
  *
+ * `agent` is whose limit it is. `steps` counts the answers of the agents that it called too.
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -47,8 +51,10 @@ export class StepLimitReached extends ErrorClass<StepLimitReached>("troupe/domai
 }, ({ agent, limit }) => `Agent "${agent}" reached its limit of ${counted(limit, "step")}`) {}
 
 /**
- * The run used up a budget: tokens, milliseconds, money, or calls, of one `tool` or of all. `unpriced` is the number of requests whose cost
- * is unknown; `used` doesn't include them.
+ * The run used up a budget of `agent`: tokens, milliseconds, money, or calls, of one `tool` or of all.
+ *
+ * A cost budget counts as used up too if the cost of a request is unknown. `unpriced` is the number of such requests, if there are any;
+ * `used` doesn't include them.
  *
  * @category errors
  * @since 0.1.0
@@ -73,7 +79,8 @@ export class BudgetExceeded extends ErrorClass<BudgetExceeded>("troupe/domain/Ag
 }) {}
 
 /**
- * The input can't be given to a model.
+ * The input can't be given to a model: there is neither a word nor a file (`Empty`), or the text has more than `limit` characters
+ * (`TooLong`). `length` is how many it has.
  *
  * @category errors
  * @since 0.1.0
@@ -135,7 +142,9 @@ const inWords: { readonly [On in Stage]: string } = {
 }
 
 /**
- * A guardrail blocked the value that it judged.
+ * A guardrail blocked an input, an answer, a handoff that a group's policy decided on, or the error of a fatal tool.
+ *
+ * `agent` is whose guardrail it is. Any other call, result or handoff that is blocked fails its call and not the run.
  *
  * @category errors
  * @since 0.1.0
@@ -148,8 +157,8 @@ export class GuardrailBlocked extends ErrorClass<GuardrailBlocked>("troupe/domai
 ) {}
 
 /**
- * A fatal tool failed in a run that continues elsewhere, and the tool's own error can't be read from the call's result any more: `error` says
- * what it was.
+ * A fatal tool failed, its run stopped before it could end, and the run that continues can't read the tool's own error from the call's
+ * result. `error` has the tag and the message of that error.
  *
  * @category errors
  * @since 0.1.0
@@ -162,7 +171,7 @@ export class ToolFailed extends ErrorClass<ToolFailed>("troupe/domain/AgentError
 }, ({ agent, error, tool }) => `The fatal tool "${tool}" of agent "${agent}" failed: ${error.message}`) {}
 
 /**
- * The agent that should take over isn't there.
+ * The agent that should take over, or that a group's picker chose to begin, isn't there. `available` names the agents that are.
  *
  * @category errors
  * @since 0.1.0
@@ -174,7 +183,7 @@ export class HandoffTargetNotFound extends ErrorClass<HandoffTargetNotFound>("tr
 ) {}
 
 /**
- * The run reached its limit of handoffs.
+ * The run reached its limit of handoffs. `trail` names the agents that were in control, in order.
  *
  * @category errors
  * @since 0.1.0
@@ -187,7 +196,7 @@ export class HandoffLimitReached
 {}
 
 /**
- * A state names an agent, a tool or a mode that the given definition doesn't have.
+ * A state names an agent, a tool or a mode that the given agent doesn't have. `available` names those that it has.
  *
  * @category errors
  * @since 0.1.0
@@ -205,7 +214,7 @@ export class AgentMismatch extends ErrorClass<AgentMismatch>("troupe/domain/Agen
 ) {}
 
 /**
- * A move between modes that was asked for can't be taken.
+ * A move between modes that was asked for can't be carried out. `mode` is the mode to enter, or `""` if the move enters none.
  *
  * @category errors
  * @since 0.1.0

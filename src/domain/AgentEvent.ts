@@ -3,7 +3,7 @@
  *
  * 1. `AgentState.reduce` takes events in; the state after a run is the fold of its events over the state before it.
  * 2. Every start has exactly one end, whatever happens: `starts` says which ends which.
- * 3. Events that only start or show something, such as `TextDelta`, change no state: `reduce` lists them.
+ * 3. Events that only start or show something, such as `TextDelta`, change no state: `docs/events.md` lists them.
  * 4. `sequence` grows by one from event to event of one operation, such as `run` or `resume`, the events of called agents included.
  *
  * @since 0.1.0
@@ -61,9 +61,7 @@ const error = { tag: Schema.String, message: Schema.String }
 const guardrail = { guardrail: Schema.NonEmptyString, stage: Stage, callId: Schema.optionalKey(Schema.NonEmptyString) }
 
 /**
- * Schema for how a context window changed a request. `turns` were sent unchanged; `left` were left out, summarized or changed. If the
- * window counts tokens, `tokens` is its count for the request, tools and system message included, and `by` says who counted: a function,
- * the provider's `Tokenizer`, or an estimate.
+ * Schema for how a context window changed a request.
  *
  * @category schemas
  * @since 0.1.0
@@ -75,19 +73,25 @@ export const Window = Schema.Struct({
   by: Schema.optionalKey(Schema.Literals(["count", "tokenizer", "estimate"]))
 })
 
-/** How a context window changed a request. */
+/**
+ * How a context window changed a request. `turns` were sent unchanged; `left` were left out, summarized or changed. If the window counts
+ * tokens, `tokens` is its count for the request, tools and system message included, and `by` says who counted: a function, the provider's
+ * `Tokenizer`, or an estimate.
+ */
 export interface Window extends Schema.Schema.Type<typeof Window> {}
 
 /**
- * Schema for where a run begins: how many turns the conversation had, how often models had answered, and how many events came
- * before, if the keeper of the log knows.
+ * Schema for where a run begins.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Position = Schema.Struct({ turns: Count, steps: Count, events: Schema.optionalKey(Count) })
 
-/** Where a run begins. */
+/**
+ * Where a run begins: how many turns the conversation had, how often models had answered (`steps`), and how many events came before, if
+ * the keeper of the log knows. Pieces of streams, such as `TextDelta`, don't count as events here.
+ */
 export interface Position extends Schema.Schema.Type<typeof Position> {}
 
 /**
@@ -220,12 +224,12 @@ type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeo
 /**
  * A run began with `input`, or without one continued where it had stopped. With `isReopened` the run had ended and was reopened first.
  * `position` tells a reader who begins here how much came before. `input` is what guardrails left of it, and `blocked` names the guardrail
- * that refused it.
+ * that refused it. `mode` names the mode whose set-up or clean-up said it, if one did. With `error` the run fails at once.
  */
 export interface RunStarted extends Case<"RunStarted"> {}
-/** A step began: one answer of the model and the calls in it. */
+/** A step began: one answer of the model and the calls in it, or calls that were still open. */
 export interface StepStarted extends Case<"StepStarted"> {}
-/** A mode's set-up or clean-up said something in the user's place. */
+/** The set-up or clean-up of `mode` said something in the user's place; `blocked` names the guardrail that refused it. */
 export interface InputGiven extends Case<"InputGiven"> {}
 /** A program called a tool as if the model had; `refused` is the reason if a guardrail blocked the call. */
 export interface ToolInvoked extends Case<"ToolInvoked"> {}
@@ -255,13 +259,14 @@ export interface ToolParamsDelta extends Case<"ToolParamsDelta"> {}
  */
 export interface ModelResponded extends Case<"ModelResponded"> {}
 /**
- * The model gave no usable answer. `tag` is the reason of the `AiError`, `Interrupted`, `Defect`, or `GuardrailBlocked` for an answer that
- * was blocked and used the tokens in `usage`. With `isBrokenOff` the answer broke off, so the tokens it used are unknown.
+ * The model gave no usable answer. `tag` is the reason of the `AiError`, `Interrupted`, `Defect`, or `GuardrailBlocked` if a guardrail
+ * blocked the answer, or the input while the model was asked. `usage` is present if the provider may charge the request. With `isBrokenOff`
+ * the answer broke off, and `usage` has only what was reported by then.
  */
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
 /** A call waits for approval. */
 export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
-/** Somebody approved a call. `params`, if present, replace the model's parameters. */
+/** Somebody approved a call. `params`, if present, replace the model's parameters; with `judged`, guardrails let them pass. */
 export interface CallApproved extends Case<"CallApproved"> {}
 /** Somebody denied a call; the model reads the reason. */
 export interface CallDenied extends Case<"CallDenied"> {}
@@ -272,15 +277,19 @@ export interface CallDenied extends Case<"CallDenied"> {}
 export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
 /** A handler ended without a result, which comes later; the call stays open. */
 export interface ResultAwaited extends Case<"ResultAwaited"> {}
-/** Somebody gave a call its result, or said that it failed. The model reads it once the run continues and `ToolCallSettled` follows. */
+/**
+ * Somebody gave a call its result, or said that it failed. The model reads it once the run continues and `ToolCallSettled` follows. With
+ * `judged`, guardrails let it pass; then `modelOutput`, if present, is what the model reads instead.
+ */
 export interface ResultGiven extends Case<"ResultGiven"> {}
 /** A handler gave a preliminary result. */
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
 /** A started call stays open: its agent stopped for an approval or a limit, or its run stopped and the call may run again. */
 export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 /**
- * A call has its result. A call that never started is settled without a start. `duration` is in milliseconds. With `fatal` the run fails
- * once the other calls of the turn are settled: with the error of the call's tool, or because a guardrail didn't let that error pass.
+ * A call has its result; the model reads `modelOutput` instead, if present. A call that never started is settled without a start.
+ * `duration` is in milliseconds. With `fatal` the run fails once the other calls of the turn are settled: with the error of the call's
+ * tool, or because a guardrail didn't let that error pass.
  */
 export interface ToolCallSettled extends Case<"ToolCallSettled"> {}
 /** Troupe told the model something, for example why an answer wasn't accepted. */
@@ -288,27 +297,36 @@ export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
 /** A guardrail began to judge a value. */
 export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
- * A guardrail gave its verdict, or was interrupted; `started` is the `sequence` of its start. `reason` is present for any verdict but a
- * plain pass. The last guardrail of a check also carries `replaced`: the user's words or the call's parameters that the state holds instead
- * of those that were judged. `duration` is in milliseconds.
+ * A guardrail gave its verdict, or gave none: then `verdict` is `Interrupted`, also after a defect. `started` is the `sequence` of its
+ * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail of a check also carries `replaced`: the
+ * user's words or the call's parameters that the state holds instead of those that were judged. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
 /** A limit was met that still lets the model answer once: `limit` says which limit, `text` is what the model is told. */
 export interface LimitReached extends Case<"LimitReached"> {}
-/** Text was streamed before guardrails had judged all of it, and isn't the answer after all. A page that shows it must remove it. */
+/**
+ * Text was streamed before guardrails had judged all of it, and isn't the answer after all: `reason` says why. A page that shows it must
+ * remove it.
+ */
 export interface TextWithdrawn extends Case<"TextWithdrawn"> {}
 /** A handoff was requested: the other agent takes over once the other calls of the turn are settled. */
 export interface HandoffRequested extends Case<"HandoffRequested"> {}
 /** A policy's transform of the conversation failed. The conversation crosses without it. */
 export interface TransformFailed extends Case<"TransformFailed"> {}
 /**
- * Another agent took over. `conversation` is what crossed, and is missing if the whole conversation crossed unchanged. Later events have the
- * new agent in their `path`.
+ * Another agent took over. `conversation` is what crossed, and is missing if the whole conversation crossed unchanged. `systemMessage` is
+ * that of the state before, if it crossed. Later events have the new agent in their `path`.
  */
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
-/** The run ended before the other agent took over; the state still asks for it. */
+/**
+ * The other agent didn't take over yet. The run ended first, and the state still asks for the handoff; or a mode's set-up or clean-up talks
+ * to the agent first, and another `HandoffRequested` follows.
+ */
 export interface HandoffSuspended extends Case<"HandoffSuspended"> {}
-/** A mode is being entered: it is on the stack, and its set-up runs next. A resumed mode was on the stack already. */
+/**
+ * A mode is being entered: it is on the stack, and its set-up runs next. With `isResumed` it was on the stack already. `stack` names the
+ * entered modes in all events of modes, the innermost last; one that was left isn't in it.
+ */
 export interface ModeEntering extends Case<"ModeEntering"> {}
 /** A mode was entered. `duration` is how long that took, in milliseconds; `note` is what the model is told if it continues. */
 export interface ModeEntered extends Case<"ModeEntered"> {}
@@ -319,26 +337,33 @@ export interface ModeExiting extends Case<"ModeExiting"> {}
  * model is told if it continues. With `endsRun` the run's question and answer stay in the conversation, even if the mode was a fork.
  */
 export interface ModeExited extends Case<"ModeExited"> {}
-/** A mode's set-up, body or clean-up failed, or was interrupted. The effects of a failed set-up on the state are undone. */
+/**
+ * A mode's set-up, body or clean-up failed, or was interrupted (then `tag` is `Interrupted`). The effects of a failed set-up on the state
+ * are undone; with `isResumed` they stay, and so does the mode.
+ */
 export interface ModeFailed extends Case<"ModeFailed"> {}
-/** A move between modes was requested. The latest request is carried out before the model is asked next. */
+/** A move between modes was requested, or withdrawn by `Stay`. The latest request is carried out before the model is asked next. */
 export interface ModeTransitionRequested extends Case<"ModeTransitionRequested"> {}
 /**
- * The state was changed by hand: a mode's value, a piece of the prompt, the conversation settings, or the view of the conversation. `mode` is the place
- * of the mode in the stack, from 0 at the bottom; it is missing if the mode is the innermost.
+ * The state was changed by hand: a mode's value, a piece of the prompt, the conversation settings, the view of the conversation, or a pin.
+ * `mode` is the place of the mode in the stack, from 0 at the bottom; it is missing if the mode is the innermost.
  */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
 /** The run ended, stopped for approvals or results, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
-/** The run was interrupted; `state` can be resumed. */
+/** The run was interrupted, or a limit of an agent that called this one stopped it; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}
 /** The run failed; `state` is `Failed` and can be reopened. */
 export interface RunFailed extends Case<"RunFailed"> {}
 
 /**
  * What happened in a run.
+ *
+ * In every event `run` is the id of its run, `path` names the agents from the outermost to the one it happened in, and `calls` are the
+ * calls that lead there. `step` counts that agent's answers, from 0 and anew after an input or a handoff. `sequence` grows by one from
+ * event to event of one operation, and `at` is the time in epoch milliseconds.
  *
  * @category models
  * @since 0.1.0

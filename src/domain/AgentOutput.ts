@@ -41,8 +41,8 @@ export interface GivesOutput<out Output> {
 /**
  * Returns the answer of a state: the value that the agent's `output` schema decodes, or the text if the agent has no such schema.
  *
- * Fails with `NoOutput` when the run hasn't ended with an answer. Given the agent alone, it returns a function of the state, for
- * `Effect.map` and pipes.
+ * Fails with `NoOutput` if the status isn't `Complete`, or if the answer doesn't fit the schema of the agent in control. Given the agent
+ * alone, it returns a function of the state, for `Effect.map` and pipes.
  *
  * @category getters
  * @since 0.1.0

@@ -35,7 +35,7 @@ export * from "./StateJson.ts"
 export { AgentState, ModeFrame, PromptSegment, Received } from "./StateSchema.ts"
 
 /**
- * Returns the last text of an assistant, or `""` if none has spoken.
+ * Returns the text of the last assistant turn. It is `""` if that turn has only calls, or if no assistant has spoken.
  *
  * @category getters
  * @since 0.1.0

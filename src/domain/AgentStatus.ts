@@ -35,15 +35,12 @@ export const HandoffRequest = Schema.Struct({
  * A request that another agent take over: the target's name, the reason, the context, and the model's call that asked, with the name of its
  * tool.
  *
- * Without a call the group's policy asked.
+ * There is no `callId` if a group's policy asked, or if the call went with the turns of a mode that was left.
  */
 export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest> {}
 
 /**
  * Schema for what ended a run, as plain data.
- *
- * `tag` is the tag of the error's reason (`StepLimitReached`, …) or of a tool's or model's own error, `Failure` if that error has no tag,
- * or `Defect`.
  *
  * @category schemas
  * @since 0.1.0
@@ -55,7 +52,12 @@ export const Failure = Schema.Struct({
   step: Schema.Int
 })
 
-/** What ended a run, as plain data. */
+/**
+ * What ended a run, as plain data.
+ *
+ * `tag` is the tag of the error's reason (`StepLimitReached`, …) or of a tool's or model's own error, `Failure` if that error has no tag,
+ * or `Defect`. `agent` is the agent that was in control, and `step` its step, from 0.
+ */
 export interface Failure extends Schema.Schema.Type<typeof Failure> {}
 
 /**
@@ -109,7 +111,7 @@ export class IllegalMove extends ErrorClass<IllegalMove>("troupe/domain/AgentSta
 ) {}
 
 /**
- * Moves that an agent may make, as data, each with its reason. `AgentState.reduce` makes no other: it ignores an event that would.
+ * Moves from status to status that an agent may make, as data. `AgentState.reduce` makes no other: it ignores an event that would.
  *
  * `Complete` and `Failed` have moves because a conversation outlives a run. Going back to an earlier turn, or putting another conversation
  * into a state by hand, isn't a move: it makes a new state.
@@ -181,7 +183,7 @@ export const complete: Complete = Object.freeze({ _tag: "Complete" })
 export const failed = (error: Failure): Failed => ({ _tag: "Failed", error })
 
 /**
- * The status of an agent that another one takes over from next.
+ * The status of an agent whose conversation another agent takes over next.
  *
  * @category constructors
  * @since 0.1.0
@@ -197,7 +199,7 @@ export const handoffRequested = (request: HandoffRequest): HandoffRequested => (
 export const isTerminal: (self: AgentStatus) => self is Complete | Failed = AgentStatus.isAnyOf(["Complete", "Failed"])
 
 /**
- * Moves an agent to its next status, or fails with `IllegalMove` when `moves` doesn't list the move.
+ * Moves an agent to its next status, or fails with `IllegalMove` if `moves` doesn't list the move. Staying in a status isn't listed.
  *
  * **Example** (Finishing a run)
  *

@@ -34,7 +34,8 @@ export interface PendingApproval extends WaitingCall {}
 /**
  * Error for an approval or a denial of a call that doesn't wait for one.
  *
- * `found` says where the call stands; `Unknown` means that no agent in the state has a call of this id.
+ * `found` says where the call stands. `Unknown` means that no agent in the state has a call of this id; `RunByProvider`, that the provider
+ * runs the call and takes no other parameters than its own. `awaiting` has the ids of the calls that wait.
  *
  * @category errors
  * @since 0.1.0
@@ -186,6 +187,7 @@ const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDeni
  * @since 0.1.0
  */
 export interface ApproveOptions {
+  /** What the call runs with, as JSON; by default the parameters that the model wrote. */
   readonly params?: Schema.Json | undefined
   readonly agent?: undefined
 }
@@ -204,15 +206,15 @@ export interface CheckedApproveOptions {
 type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
 
 /**
- * Lets a call run when its run continues. Approving it again changes nothing. It changes the state alone: only a session's `approve` emits an
- * event.
+ * Lets a call run when its run continues. Approving it again with the same parameters changes nothing. It changes the state alone: only a
+ * session's `approve` emits an event.
  *
  * With `params` the call runs with those, and the model reads them; the call keeps what the model had written as `asked`. They are
  * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
  * with `ParamsRejected`, and so does what its schema can't decode at once.
  *
- * Fails with `NotAwaitingApproval` if no call has the id, if the call doesn't wait for approval, or if the provider runs it and `params`
- * differ from what it asked for.
+ * Fails with `NotAwaitingApproval` if no call has the id, if the call doesn't wait for approval (as after an approval with other
+ * parameters), or if the provider runs it and `params` differ from what it asked for.
  *
  * **Example** (Less than was asked for)
  *

@@ -15,6 +15,9 @@ import * as Usage from "./Usage.ts"
 /**
  * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
  *
+ * Without `conversation` it has no turns; otherwise its status follows from them. `systemMessage` is text for the system prompt of this
+ * conversation, after the agent's instructions; there is none by default.
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -44,9 +47,10 @@ export const control = (self: AgentState, agent: string): AgentState => {
 }
 
 /**
- * Makes a state whose run ended one that can continue: its status is derived anew from its conversation.
+ * Lets a run that has ended continue: the status is derived anew from the conversation. Any other state is returned unchanged.
  *
  * A run that met a limit continues under a larger one as if the first had not been there; a run whose model failed asks the model again.
+ * If the conversation ends with an answer, the status is `Complete`.
  *
  * @category combinators
  * @since 0.1.0
@@ -92,7 +96,7 @@ export const start = (
 }
 
 /**
- * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step`.
+ * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step` or `Agent.resume`.
  *
  * @category combinators
  * @since 0.1.0

@@ -14,7 +14,7 @@ import type { AgentState, Call } from "./StateSchema.ts"
 export interface AskModel {
   readonly _tag: "AskModel"
 }
-/** Run these open calls, or tell the results that came later; those that await approval or a result stay out. */
+/** Run these open calls, and settle those that were given a result. Calls that await approval or a result aren't among them. */
 export interface RunCalls {
   readonly _tag: "RunCalls"
   readonly callIds: ReadonlyArray<string>
@@ -63,7 +63,7 @@ const run = (calls: ReadonlyArray<Call>): Command => {
 }
 
 /**
- * Returns what a state needs next.
+ * Returns what a state needs next, as a pure function: it knows neither limits nor the time.
  *
  * @category getters
  * @since 0.1.0
@@ -76,7 +76,7 @@ export const next = (self: AgentState): Command => {
     : { _tag: "FailRun", fatal }
 }
 
-/** Returns what a state needs next, whether or not a call has ended its run: a mode on its way in or out may still talk to the agent. */
+/** Returns what a state needs next, even if a fatal call ends its run: a mode's set-up or clean-up may still talk to the agent. */
 export const unlessFatal = (self: AgentState): Command => {
   switch (self.status._tag) {
     case "InProgress":

@@ -4,8 +4,8 @@
  * 1. `giveResult` and `giveFailure` take any subset in any order; the same result twice changes nothing.
  * 2. A result that was given stays: another one for the same call is refused.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
- * 4. The result is read by the tool's schema, judged by guardrails and told to the model when the run continues. A session does the first two
- *    at once, so that it keeps only what passed.
+ * 4. The result is read by the tool's schema, judged by guardrails and told to the model when the run continues. A session does the first
+ *    two at once, so that it keeps only what passed.
  * 5. Giving a result is an event, `ResultGiven`, and changes a state as any event does.
  *
  * @since 0.1.0
@@ -34,7 +34,8 @@ export interface PendingResult extends WaitingCall {}
 /**
  * Error for a result of a call that doesn't await one.
  *
- * `found` says where the call stands; `Unknown` means that no agent in the state has a call of this id.
+ * `found` says where the call stands; `Unknown` means that no agent in the state has a call of this id. `awaiting` has the ids of the calls
+ * that await results.
  *
  * @category errors
  * @since 0.1.0

@@ -44,7 +44,7 @@ export const statusIn = (self: AgentState, conversation: Conversation): AgentSta
 /**
  * Replaces the conversation of a state, and derives the status from it.
  *
- * A handoff is still requested if the call that asked for it is still open.
+ * A handoff is still requested if the call that asked for it is still open, or if no call asked.
  *
  * @category combinators
  * @since 0.1.0

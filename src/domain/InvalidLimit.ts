@@ -12,7 +12,7 @@ import { ErrorClass } from "./ErrorClass.ts"
 const describe = (limit: unknown): string => typeof limit === "number" ? `${limit}` : Formatter.format(limit)
 
 /**
- * Error for an invalid limit, such as half a step.
+ * Error for an invalid number or duration in an option, such as half a step. `expected` says what is valid.
  *
  * @category errors
  * @since 0.1.0

@@ -3,8 +3,8 @@
  *
  * | what | none | config | thread | fork |
  * |---|---|---|---|---|
- * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
- * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
+ * | turns that the model sees inside | all | all | all, as a view that may be cut or edited | all, as a copy that may be cut or edited |
+ * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped |
  * | conversation settings changed inside | stay | restored | stay | restored |
  * | prompt segments that persist | stay | stay | stay | dropped |
  * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
@@ -14,7 +14,8 @@
 import * as Schema from "effect/Schema"
 
 /**
- * The levels, by how much of the messages they keep to themselves, the least first. Only `config` and `fork` restore conversation settings.
+ * The levels, by how much of the conversation they keep to themselves, the least first. Only `config` and `fork` restore conversation
+ * settings.
  *
  * @category constants
  * @since 0.1.0
@@ -30,7 +31,10 @@ export const levels = ["none", "config", "thread", "fork"] as const
 export const Isolation = Schema.Literals(levels)
 
 /**
- * How isolated a mode is.
+ * How isolated a mode is: what leaving it undoes.
+ *
+ * `config` restores conversation settings. `thread` restores turns that were cut or edited, and keeps new ones. `fork` restores settings,
+ * drops the turns since it was entered, except what a run still needs, and can't read values from outside. `none` does none of these.
  *
  * @category models
  * @since 0.1.0

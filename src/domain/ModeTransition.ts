@@ -28,7 +28,7 @@ const to = <Tag extends "Switch" | "Push">(_tag: Tag) => (name: string, params?:
   ({ _tag, name, ...(params === undefined ? undefined : { params: JsonValue.fromUnknown(params) }) }) as const
 
 /**
- * Leaves the mode on top and enters another. `params` are JSON, as a model would write them.
+ * Leaves the mode on top, if one is entered, and enters another. `params` are JSON, as a model would write them; none by default.
  *
  * @category constructors
  * @since 0.1.0
@@ -37,7 +37,7 @@ const switch_: (name: string, params?: Schema.Json) => ModeTransition = to("Swit
 export { switch_ as switch }
 
 /**
- * Keeps the mode on top and enters another above it. `params` are JSON, as a model would write them.
+ * Keeps the mode on top and enters another above it. `params` are JSON, as a model would write them; none by default.
  *
  * @category constructors
  * @since 0.1.0
@@ -45,7 +45,7 @@ export { switch_ as switch }
 export const push: (name: string, params?: Schema.Json) => ModeTransition = to("Push")
 
 /**
- * Leaves the mode on top.
+ * Leaves the mode on top. If none is entered, `Mode.schedule` fails with `NoMode`.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,8 +61,7 @@ export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
 export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
 
 /**
- * Schema for a move that is to be carried out: modes above the height `to` are left, and then `enter` is entered, if present. Without a
- * height no mode is left, and `enter` goes on top of the stack as it is then.
+ * Schema for a move that is to be carried out.
  *
  * @category schemas
  * @since 0.1.0
@@ -72,10 +71,13 @@ export const Pending = Schema.Struct({
   enter: Schema.optionalKey(Schema.Struct(target))
 })
 
-/** A move that is to be carried out: which modes are left, and which one is entered then. */
+/**
+ * A move that is to be carried out: modes are left until only `to` remain, and then `enter` is entered, if present. Without `to` no mode is
+ * left, and `enter` goes on top of the stack as it is then.
+ */
 export interface Pending extends Schema.Schema.Type<typeof Pending> {}
 
-/** Returns what a requested move requires when `height` modes are entered. */
+/** Returns what a requested move requires when `height` modes are entered. It is `undefined` for `Stay`. */
 export const pending = (self: ModeTransition, height: number): Pending | undefined => {
   switch (self._tag) {
     case "Stay":

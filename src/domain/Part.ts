@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 export const Metadata = Schema.Record(Schema.String, Schema.NullOr(Schema.Json))
 
 /**
- * What a provider attached to a part, by the provider's name.
+ * What a provider attached to a part, by the provider's name, such as a signature of reasoning. It is sent back with its part.
  *
  * @category models
  * @since 0.1.0
@@ -89,7 +89,7 @@ export interface File extends Schema.Schema.Type<typeof File> {}
  */
 export const Source = Schema.TaggedStruct("Source", sourceFields)
 
-/** A source that the model cited, at a URL or in a document. */
+/** A source that the model cited, at a `url`, or in a document with a `mediaType`. It is kept and shown, but not sent back. */
 export interface Source extends Schema.Schema.Type<typeof Source> {}
 
 /**
@@ -118,7 +118,8 @@ export const text = (text: string, metadata?: Metadata): Text =>
   metadata === undefined ? { _tag: "Text", text } : { _tag: "Text", text, metadata }
 
 /**
- * Makes a file from its media type and its data: text (base64 or a data URL), bytes, or a URL.
+ * Makes a file from its media type, such as `image/png`, and its data: text (base64 or a data URL), bytes, or a URL. It has no name unless
+ * `fileName` is given.
  *
  * @category constructors
  * @since 0.1.0

@@ -17,7 +17,7 @@ import type * as Part from "./Part.ts"
 import type { Assistant, Call, Conversation, Settled, Turn } from "./StateSchema.ts"
 
 /**
- * Error for asking a prompt of a conversation with open calls.
+ * Error for a conversation whose calls are open, so that it has no prompt. `callIds` are their ids.
  *
  * @category errors
  * @since 0.1.0
@@ -114,9 +114,10 @@ const userMessage = (content: ReadonlyArray<Prompt.UserMessagePart>): Prompt.Mes
   Prompt.makeMessage("user", { content })
 
 /**
- * Returns the messages of a turn: none if it says nothing, two for an assistant turn whose calls Troupe ran.
+ * Returns the messages that a provider is sent of a turn.
  *
- * A summary and feedback are sent as a user's words.
+ * There are none if the turn says nothing, and two for an assistant turn with results of calls that Troupe ran, or with approvals for the
+ * provider. A summary and feedback are sent as a user's words.
  *
  * @category conversions
  * @since 0.1.0
@@ -137,7 +138,7 @@ export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   }
 }
 
-/** The opening. It says nothing about the conversation, since the turns behind it may change. */
+/** The user's message that is sent first if another turn is first. It says nothing about the turns behind it, since they may change. */
 export const openingText = "[The conversation begins here.]"
 
 const opening = (): Prompt.Message => userMessage([Prompt.makePart("text", { text: openingText })])
@@ -149,7 +150,8 @@ const opening = (): Prompt.Message => userMessage([Prompt.makePart("text", { tex
 const openingOf = memoize((_first: Prompt.Message) => opening())
 
 /**
- * Puts the opening before messages that need one: behind the system message, if there is one, a user must speak first.
+ * Puts the user's message `[The conversation begins here.]` before messages that don't begin with a user's: providers refuse those. A
+ * system message stays first.
  *
  * @category conversions
  * @since 0.1.0

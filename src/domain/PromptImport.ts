@@ -140,10 +140,10 @@ const systemMessageOf = (
  * System messages aren't turns: their text comes back as `systemMessage`, for `AgentState.make`. One at the beginning is in its place; each
  * other one is reported as a repair.
  *
- * A call without a result is settled as `Interrupted`, because nobody knows whether it ran. Only one of the last
- * assistant turn that waits for approval, or was approved, stays open; a denied one is settled as `Denied`. A call of a tool that the
- * provider itself runs keeps the provider's request: it waits in the last turn, and an answer settles it in any turn. Results that
- * several tool messages in a row hold, and messages of one role in a row, are legal and stay as they are.
+ * A call without a result is settled as `Interrupted`, because nobody knows whether it ran, or as `Denied` if it was denied. It stays
+ * open only if it is in the last assistant turn, and waits for approval or was approved. A call of a tool that the provider itself runs
+ * keeps the provider's request: it waits in the last turn, and an answer settles it in any turn. Results that several tool messages in a
+ * row hold, and messages of one role in a row, are legal and stay as they are.
  *
  * Every assistant turn is of `agent`, which is `"assistant"` unless given: a prompt doesn't say who spoke.
  *

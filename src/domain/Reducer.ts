@@ -238,7 +238,10 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
 }
 
 /**
- * Takes an event into a state.
+ * Returns the state after an event. It never fails: an event that doesn't fit returns the state itself.
+ *
+ * An event doesn't fit if its agent wasn't called, if its call is settled, or if `AgentStatus.moves` doesn't list its move. An event of a
+ * called agent changes the state in the call that leads to it. Calls whose ids are taken get other ids.
  *
  * @category combinators
  * @since 0.1.0

@@ -73,7 +73,8 @@ export const Repair = Schema.TaggedUnion({
 })
 
 /**
- * A change to a history to make it a conversation.
+ * A change to a history to make it a conversation. `message` is the index of the message in the prompt, and `id` the id of the call. What
+ * was dropped is in the repair that dropped it.
  *
  * @category models
  * @since 0.1.0

@@ -66,8 +66,9 @@ const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): Age
 /**
  * Goes back to the first `count` turns of the conversation. The state can continue from there, whatever its status was.
  *
- * Modes that were entered later are undone, and a requested handoff or move between modes is withdrawn. The agent that spoke next is in
- * control. If `count` is the number of turns or more, only the status is derived anew.
+ * Modes that were entered later are undone, and a requested handoff or move between modes is withdrawn. The agent of the first removed
+ * answer is in control. `steps`, `usage`, `logs` and the ids of calls aren't reset. If `count` is the number of turns or more, only the
+ * status is derived anew.
  *
  * @category combinators
  * @since 0.1.0
@@ -96,7 +97,8 @@ export const forkAt: {
 })
 
 /**
- * Replaces a turn, counted from 0, by other words of the user: the conversation ends with them, and the model speaks next.
+ * Replaces a turn, counted from 0, by other words of the user: the conversation ends with them. The model speaks next, unless calls before
+ * them are open. The rest of the state is as after `forkAt`.
  *
  * **Example** (Asking differently)
  *

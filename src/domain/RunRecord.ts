@@ -13,17 +13,6 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /**
  * Schema for what the current run, or else the last one, has used.
  *
- * A run begins with an input and ends when the agent does; stopping and resuming is still one run, and so is handing over. `startedAt`
- * (epoch milliseconds) is when it last began or was resumed, `elapsed` (milliseconds) the time it ran before that, and `steps` how often a
- * model answered, those of called agents included. `iteration` is how often the model of the agent in control answered since that agent
- * took over, and `corrections` how often one of its answers didn't fit the output schema and went back. `inputs` is how many inputs of a
- * user the run answers, if not one. `handoffs` counts the handoffs of the run, and `before` is what was used until the last one: an agent's
- * limits count from there. `sharing` names the agents that were in control before, whose budgets still apply, with the point from which
- * each budget counts. `models` is the usage of each model that said its name, and `calls` how often each tool was called, called agents
- * included. `succeeded` names the tools of which a call of the run itself succeeded, even if the call is no longer in the conversation.
- * `landing` is how often the model had answered when a limit was met that lets it answer once more. `fatal` is the call that ends the run,
- * until the run has ended.
- *
  * @category schemas
  * @since 0.1.0
  */
@@ -45,7 +34,24 @@ export const Run = Schema.Struct({
   fatal: Schema.optionalKey(FatalCall)
 })
 
-/** What the current run, or else the last one, has used. */
+/**
+ * What the current run, or else the last one, has used. A run begins with an input and ends when the agent does; stopping and resuming is
+ * still one run, and so is handing over.
+ *
+ * - `startedAt` (epoch milliseconds) is when the run last began, continued or stopped; `elapsed` (milliseconds) is how long it had run by
+ *   then.
+ * - `steps` counts the answers of models, those of called agents included, and `usage` the tokens. `models` is the usage of each model that
+ *   said its name.
+ * - `calls` counts the events `ToolCallSettled` of each tool, those of called agents included. `succeeded` names the tools of which a call
+ *   of the run itself succeeded, even if the call is no longer in the conversation.
+ * - `iteration` counts the answers of the agent in control since it got its input or took over; `corrections` those that went back to the
+ *   model, because they didn't fit the output schema or a guardrail asked for another.
+ * - `inputs` is how many inputs of a user the run answers, if not one.
+ * - `handoffs` counts the handoffs of the run. `before` is what was used until the last one: an agent's limits count from there. `sharing`
+ *   names the agents that were in control before, whose budgets still apply, and from where each budget counts.
+ * - `landing` is the `iteration` at which a limit was met that lets the model answer once more.
+ * - `fatal` is the call that ends the run, until the run has ended.
+ */
 export interface Run extends Schema.Schema.Type<typeof Run> {}
 
 /** A run that begins at a time, in epoch milliseconds. */

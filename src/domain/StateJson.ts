@@ -23,7 +23,7 @@ import * as VersionedJson from "./VersionedJson.ts"
 export const version = 1
 
 /**
- * Error for a document whose version this release doesn't know.
+ * Error for a document whose version this release doesn't know. `found` is that version as text.
  *
  * @category errors
  * @since 0.1.0
@@ -35,7 +35,7 @@ export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/domain/St
 ) {}
 
 /**
- * Error for a document that isn't a state: not JSON, cut short, or of a wrong type at `path`.
+ * Error for a document that isn't a state: not JSON, cut short, or of a wrong type or illegal at `path`, such as a repeated id of a call.
  *
  * @category errors
  * @since 0.1.0
@@ -53,6 +53,8 @@ const codec = lazy(() => {
 
 /**
  * Returns a state as a JSON document that shares nothing with it.
+ *
+ * Throws a `SchemaError` for an illegal state that was made by hand, such as one whose status contradicts its conversation.
  *
  * @category conversions
  * @since 0.1.0
@@ -72,8 +74,8 @@ const reader: VersionedJson.Reader<AgentState, UnknownVersion | MalformedState> 
  * Reads a state from a JSON document, or from the text of one. The state shares nothing with the document. Unknown keys are
  * ignored.
  *
- * Fails with `UnknownVersion` when this release doesn't know the document's version, and with `MalformedState`, which
- * names the path, when the document is cut short or has a wrong type.
+ * Fails with `UnknownVersion` if this release doesn't know the document's version, and with `MalformedState`, which names the path, if the
+ * document isn't JSON, is cut short, has a wrong type, or holds an illegal state.
  *
  * @category conversions
  * @since 0.1.0

@@ -29,15 +29,15 @@ const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /**
  * Schema for how a call ended.
  *
- * `Interrupted` means that the handler was started and cut short, or never started because its run or its response
- * ended early: what it had done by then is unknown.
- *
  * @category schemas
  * @since 0.1.0
  */
 export const Outcome = Schema.Literals(["Succeeded", "Failed", "Denied", "Interrupted", "HandedOff"])
 
-/** How a call ended. */
+/**
+ * How a call ended. `Interrupted` means that its handler was cut short, and what it had done by then is unknown; or that it never started,
+ * for example because its run, its response or its mode ended first.
+ */
 export type Outcome = typeof Outcome.Type
 
 /** The call waits for its turn to run. */
@@ -52,8 +52,8 @@ export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Appr
 /** The handler has ended without a result: somebody outside of the run gives it later. */
 export interface AwaitingResult extends Schema.Schema.Type<typeof CallState.cases.AwaitingResult> {}
 /**
- * Somebody gave the result; the model reads it when the run continues. With `judged`, guardrails have judged it already, and it is what
- * passed.
+ * Somebody gave the result, or said that the call failed; the model reads it when the run continues. With `judged`, guardrails have judged
+ * it already, and it is what passed; `modelOutput`, if present, is what the model reads instead.
  */
 export interface Answered extends Schema.Schema.Type<typeof CallState.cases.Answered> {}
 /** Another agent answers the call; its state so far is `child`. */
@@ -98,10 +98,6 @@ export const CallState = Schema.TaggedUnion({
 /**
  * Schema for a call of a tool, with its result once it is settled.
  *
- * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if somebody
- * approved the call with other parameters. `providerExecuted` is set if the provider itself runs the tool, and `approvalId` if the provider
- * asks for an approval first: then the answer to that settles the call.
- *
  * @category schemas
  * @since 0.1.0
  */
@@ -118,6 +114,11 @@ export const Call = Schema.TaggedStruct("Call", {
 
 /**
  * A call of a tool, with its result once it is settled.
+ *
+ * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if somebody
+ * approved the call with other parameters. `providerExecuted` is set if the provider itself runs the tool, and `approvalId` if the provider
+ * asks for an approval first: then the answer to that settles the call. `metadata` is the provider's; `troupe` in it marks a call that a
+ * program made, or that a guardrail refused.
  *
  * @category models
  * @since 0.1.0
@@ -143,14 +144,16 @@ export const AssistantPart = Schema.Union([Part.Text, Part.Reasoning, Part.File,
 /** Marks a turn that a context window never leaves out. */
 const pinned = { pinned: Schema.optionalKey(Schema.Literal(true)) }
 
-/** Schema for who let something not pass, and why. `agent` is whose guardrail it was, if not that of the agent in control. */
+/** Schema for a block: the guardrail that blocked something, and why. */
 export const Blocked = Schema.Struct({
   agent: Schema.optionalKey(Schema.NonEmptyString),
   guardrail: Schema.NonEmptyString,
   reason: Schema.String
 })
 
-/** A block: the guardrail that blocked something, and why. */
+/**
+ * A block: the guardrail that blocked something, and why. `agent` is whose guardrail it was, if it wasn't that of the agent in control.
+ */
 export interface Blocked extends Schema.Schema.Type<typeof Blocked> {}
 
 /**
@@ -184,25 +187,32 @@ export const Turn = Schema.TaggedUnion({
  */
 export interface User {
   readonly _tag: "User"
+  /** Text and files. */
   readonly parts: ReadonlyArray<Part.UserPart>
+  /** The mode that said it, if a user didn't. */
   readonly mode?: string
+  /** The guardrail that blocked it, and why. */
   readonly blocked?: Blocked
+  /** Marks a turn that a context window never leaves out. */
   readonly pinned?: true
 }
-/**
- * The model's answer to one request, and the results of its calls. `counted` is the context window's count of the request's tokens, if the
- * agent has a window that counts them.
- */
+/** The model's answer to one request, and the results of its calls. */
 export interface Assistant {
   readonly _tag: "Assistant"
+  /** The name of the agent whose model answered. */
   readonly agent: string
+  /** What the answer is made of, calls with their results included, in the model's own order. */
   readonly parts: ReadonlyArray<AssistantPart>
+  /** The tokens that the provider reported for the request. */
   readonly usage: Usage.RequestUsage
+  /** Why the model stopped, as the provider says. */
   readonly finishReason: Response.FinishReason
+  /** The context window's count of the request's tokens, if the agent has a window that counts them. */
   readonly counted?: number
+  /** Marks a turn that a context window never leaves out. */
   readonly pinned?: true
 }
-/** A text that stands for a number of earlier turns. */
+/** A text that stands for `of` earlier turns. */
 export interface Summary extends Schema.Schema.Type<typeof Turn.cases.Summary> {}
 /** What Troupe itself told the model, for example why an answer wasn't accepted. The model reads it as a user's words. */
 export interface Feedback extends Schema.Schema.Type<typeof Turn.cases.Feedback> {}
@@ -286,23 +296,20 @@ const contradiction = (state: AgentState): Schema.FilterIssue | undefined => {
 }
 
 /**
- * A conversation: its turns, oldest first, and summaries that a context window sends instead of its first turns. Each summary covers more
- * turns than the one before.
+ * A conversation: its turns, and summaries that a context window sends instead of its first turns.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Conversation {
+  /** The turns, oldest first. */
   readonly turns: ReadonlyArray<Turn>
+  /** Summaries of the first turns, which stay in `turns`. Each covers more turns than the one before. */
   readonly summaries?: ReadonlyArray<Summarized>
 }
 
 /**
  * Schema for a mode that is entered, and what leaving it needs to know.
- *
- * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds, and `turns` is how many turns the conversation
- * had then. If turns were cut or edited since, `view` holds the original turns with their summaries, and how many turns are shown instead.
- * `before` holds the conversation settings and the history of modes from before it was entered.
  *
  * @category schemas
  * @since 0.1.0
@@ -327,7 +334,13 @@ export const ModeFrame = Schema.Struct({
   })
 })
 
-/** A mode that is entered: its name, its parameters and values, and what leaving it needs to know. */
+/**
+ * A mode that is entered: its name, its parameters and values, and what leaving it needs to know.
+ *
+ * `values` are the mode's own, its parameters first. `enteredAt` is in epoch milliseconds, and `turns` is how many turns the conversation
+ * had then. If turns were cut or edited since, `view` holds the original turns with their summaries, and how many turns are shown instead.
+ * `before` holds what the state had when the mode was entered: first input, conversation settings, requested move, and earlier modes.
+ */
 export interface ModeFrame extends Schema.Schema.Type<typeof ModeFrame> {}
 
 const piece = {
@@ -339,9 +352,6 @@ const piece = {
 /**
  * Schema for a piece of the system prompt that is added to the agent's instructions.
  *
- * A section has a `name`. `mode` says which of the entered modes it belongs to, from 0 at the bottom; leaving that mode takes
- * it out, unless it is to `persist`.
- *
  * @category schemas
  * @since 0.1.0
  */
@@ -350,7 +360,12 @@ export const PromptSegment = Schema.Union([
   Schema.Struct({ place: Schema.Literal("section"), name: Schema.String, ...piece })
 ])
 
-/** A piece of the system prompt that is added to the agent's instructions. */
+/**
+ * A piece of the system prompt that is added to the agent's instructions.
+ *
+ * A section has a `name`. `mode` says which of the entered modes the piece belongs to, from 0 at the bottom; leaving that mode removes it,
+ * unless it is to `persist`. Without `mode` it belongs to the conversation.
+ */
 export type PromptSegment = typeof PromptSegment.Type
 
 const { target: _, ...asked } = AgentStatus.HandoffRequest.fields
@@ -369,38 +384,51 @@ export interface Received extends Schema.Schema.Type<typeof Received> {}
 /**
  * The whole of an agent's run as an immutable value.
  *
- * `agent` is the one in control, `handoff` how it got there, if by one. `steps` and `usage` count all model answers since
- * the conversation began, those of called agents included, and `models` says of which model `usage` is, as far as models say their
- * names. `trail` names the agents that were in control, in order.
- * `systemMessage` goes before the conversation beside the agent's instructions; neither is a turn. `modes` are entered, the
- * innermost last, and `modeHistory` names the last 100 that were, in order; `transition` is a move between them that is still to be
- * taken. `retired` has the ids of the last calls that are gone, at most 1,000, such as those of agents that were called, and `forgotten`
- * those before: no call gets one of them again. States that were stored before have some in `retiredBefore`.
- *
  * @category models
  * @since 0.1.0
  */
 export interface AgentState {
+  /** The version of the format. */
   readonly version: 1
+  /** The name of the agent in control. */
   readonly agent: string
+  /** What was said and called. */
   readonly conversation: Conversation
+  /** What the run needs next, or how it ended. */
   readonly status: AgentStatus.AgentStatus
+  /** The text of the first input of a user. */
   readonly initialQuery?: string
+  /** Text for the system prompt of this conversation, after the agent's instructions. It isn't a turn. */
   readonly systemMessage?: string
+  /** How often models have answered since the conversation began, those of called agents included. */
   readonly steps: number
+  /** The tokens used since the conversation began, those of called agents and of a context window's summaries included. */
   readonly usage: Usage.Usage
+  /** The tokens of each model that said its name. */
   readonly models?: { readonly [model: string]: Usage.Usage }
+  /** What the current run, or else the last one, has used. */
   readonly run: Run
+  /** The names of the agents that were in control, in order; the last one is `agent`. */
   readonly trail: ReadonlyArray<string>
+  /** The handoff that gave the agent control, if one did. */
   readonly handoff?: Received
+  /** The modes that are entered, the innermost last. */
   readonly modes: ReadonlyArray<ModeFrame>
+  /** The names of the last 100 modes that were entered, in order, those that were left included. */
   readonly modeHistory?: ReadonlyArray<string>
+  /** A requested move between modes that is still to be carried out. */
   readonly transition?: PendingTransition
+  /** The conversation settings that were changed; a missing one is the agent's own. */
   readonly settings?: Settings
+  /** The pieces that were added to the system prompt. */
   readonly prompt: ReadonlyArray<PromptSegment>
+  /** Lines that `AgentState.log` added, and one for each handoff. */
   readonly logs: ReadonlyArray<string>
+  /** The ids of the last calls that are gone, such as those of called agents; at most 1,000. No call gets one of them again. */
   readonly retired?: ReadonlyArray<string>
+  /** More of these ids, in states that earlier versions stored. */
   readonly retiredBefore?: ReadonlyArray<string>
+  /** All such ids before those, as a filter of a fixed size. */
   readonly forgotten?: ForgottenIds
 }
 

@@ -17,9 +17,6 @@ const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 /**
  * Schema for the tokens that one request reported.
  *
- * `input` and `output` are totals; `reasoning` is the part of `output` spent on thought and `cached` the part of
- * `input` read from a cache. An absent field is unknown.
- *
  * @category schemas
  * @since 0.1.0
  */
@@ -30,7 +27,12 @@ export const RequestUsage = Schema.Struct({
   cached: Schema.optionalKey(Tokens)
 })
 
-/** Tokens that one request reported. */
+/**
+ * Tokens that one request reported.
+ *
+ * `input` and `output` are totals; `reasoning` is the part of `output` spent on thought, and `cached` the part of `input` read from a
+ * cache. An absent field is unknown.
+ */
 export interface RequestUsage extends Schema.Schema.Type<typeof RequestUsage> {}
 
 /**
@@ -59,7 +61,9 @@ export const Usage = Schema.Struct({
 })
 
 /**
- * Tokens of any number of requests.
+ * Tokens of any number of requests: for each kind a sum, which is a lower bound if requests didn't report theirs.
+ *
+ * `input` and `output` are totals; `reasoning` is a part of `output`, and `cached` a part of `input`.
  *
  * @category models
  * @since 0.1.0
@@ -135,7 +139,8 @@ export const exact = (self: TokenCount): number | undefined => self.unreported =
 export const knownTotal = (self: Usage): number => self.input.known + self.output.known
 
 /**
- * Counts the requests that reported neither input nor output tokens.
+ * Returns an upper bound of the number of requests that reported neither input nor output tokens: a sum doesn't tell whether the same
+ * requests lack both.
  *
  * @category getters
  * @since 0.1.0

@@ -9,10 +9,15 @@ import type { AgentState, Call, CallState } from "./StateSchema.ts"
 
 /** A call that waits: the agents that lead to it, the calls that lead to it, and what the tool was asked for. */
 export interface WaitingCall {
+  /** The agents that lead to the call, the outermost first; the last one is the agent whose call it is. */
   readonly path: readonly [string, ...Array<string>]
+  /** The ids of the calls by which each agent in `path` called the next; one fewer than `path` has names. */
   readonly calls: ReadonlyArray<string>
+  /** The id by which the call is answered. */
   readonly callId: string
+  /** The name of the tool. */
   readonly name: string
+  /** The parameters of the call, as JSON. */
   readonly params: Schema.Json
 }
 

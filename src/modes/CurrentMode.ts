@@ -43,7 +43,7 @@ const adjust = (operation: string, adjustment: Adjustment): Effect.Effect<void, 
   use(operation, (host) => host.adjust(operation, adjustment))
 
 /**
- * The name of the innermost mode, or `undefined` outside of any.
+ * The name of the innermost mode, or `undefined` outside of any. Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -54,7 +54,7 @@ export const name: Effect.Effect<string | undefined, ModeError> = read(
 )
 
 /**
- * The names of the modes that are entered, the innermost last.
+ * The names of the modes that are entered, the innermost last. Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -65,7 +65,7 @@ export const stack: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
 )
 
 /**
- * Checks whether a mode is entered, at any height.
+ * Checks whether a mode is entered, at any height. Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -76,6 +76,8 @@ export const isIn = (name: string): Effect.Effect<boolean, ModeError> =>
 /**
  * The names of the last 100 modes that were entered in the conversation, in order, including those that were left. A mode whose set-up
  * failed isn't included.
+ *
+ * Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -88,6 +90,8 @@ export const history: Effect.Effect<ReadonlyArray<string>, ModeError> = read(
 /**
  * The name of the mode that was entered before the innermost one, whether it was left since or not. Outside of any mode it is the mode that
  * was entered last. `undefined` if there was none.
+ *
+ * Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -120,6 +124,8 @@ const listed = ({ description, isInvokable, isolation, name, toolName }: Definit
 /**
  * The modes of the agent in control, in the order of its definition, followed by modes that are entered but aren't the agent's.
  *
+ * Fails with `NoConversation` if there is neither a session nor a run.
+ *
  * @category getters
  * @since 0.1.0
  */
@@ -129,7 +135,9 @@ export const list: Effect.Effect<ReadonlyArray<Listed>, ModeError> = use(
 )
 
 /**
- * How long the innermost mode has been entered, by `Clock`. Fails with `NoMode` outside of any.
+ * How long the innermost mode has been entered, by `Clock`.
+ *
+ * Fails with `NoMode` outside of any mode, and with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -140,7 +148,9 @@ export const duration: Effect.Effect<Duration.Duration, ModeError> = inMode(
 )
 
 /**
- * All values that can be read here. An inner mode's value hides an outer one's. Fails with `NoMode` outside of any mode.
+ * All values that can be read here. An inner mode's value hides an outer one's.
+ *
+ * Fails with `NoMode` outside of any mode, and with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -153,7 +163,8 @@ export const all: Effect.Effect<{ readonly [key: string]: Schema.Json }, ModeErr
 /**
  * Returns a value from the innermost mode that has it, or `undefined`. Parameters are the first values of a mode.
  *
- * A mode of isolation `fork` reads nothing from outside. Fails with `NoMode` outside of any mode.
+ * A mode of isolation `fork` reads nothing from outside. Fails with `NoMode` outside of any mode, and with `NoConversation` if there is
+ * neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -162,10 +173,13 @@ export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeErr
   inMode("Mode.get", (state) => Effect.succeed(ModeStack.value(state, key)))
 
 /**
- * Sets a value of the innermost mode: it hides an outer one until the mode is left. Fails with `NoMode` outside of any mode.
+ * Sets a value of the innermost mode: it hides an outer one until the mode is left.
  *
  * The value is copied as JSON; parts that aren't JSON become the text or data that says most about them. In a resumed set-up, a value that
  * the mode already has isn't changed: use `update` for that.
+ *
+ * Fails with `NoMode` outside of any mode, with `NoConversation` if there is neither a session nor a run, and with `Unavailable` if the
+ * conversation can't be changed now.
  *
  * @category combinators
  * @since 0.1.0
@@ -176,7 +190,8 @@ const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<
   inMode(operation, () => adjust(operation, { _tag: "ValueSet", key, value: JsonValue.frozen(value) }))
 
 /**
- * Sets a value of the innermost mode to the result of a function of the current value. Fails with `NoMode` outside of any mode.
+ * Sets a value of the innermost mode to the result of a function of the current value, which may be that of an outer mode, or `undefined`.
+ * It fails as `set` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -187,10 +202,10 @@ export const update = (
 ): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => put("Mode.update", key, f(value)))
 
 /**
- * Cuts or edits the turns that the innermost mode sees, except open calls. Leaving the mode restores the original turns. In a
- * `thread`, everything that was said since follows them; a `fork` drops it.
+ * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay
+ * as they are. Leaving the mode restores the original turns. In a `thread`, everything that was said since follows them; a `fork` drops it.
  *
- * Fails with `NoView` if the mode's isolation is neither `thread` nor `fork`, and with `NoMode` outside of any mode.
+ * Fails with `NoView` if the mode's isolation is neither `thread` nor `fork`, and otherwise as `set` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -208,12 +223,14 @@ export const updateView = (
   })
 
 /**
- * Changes conversation settings: which tools the agent offers, which of them its model must or may use, which model is asked. A setting that
- * isn't given stays as it is; one that is `undefined` returns to the agent's own. All of them are dropped when another agent takes over. A
- * choice that forces a call holds for the first request after an input only.
+ * Changes conversation settings: which tools the agent offers, which of them its model must or may use, which model is asked. A setting
+ * that isn't given stays as it is; one that is `undefined` returns to the agent's own. All of them are dropped when another agent takes
+ * over. A choice that forces a call holds for the first request after an input only.
  *
- * Leaving a mode of isolation `config` or `fork` restores what was set before. Fails with `UnknownSetting` if the agent doesn't have a tool
- * or a model of that name.
+ * Leaving a mode of isolation `config` or `fork` restores what was set before; outside of any mode the change stays.
+ *
+ * Fails with `UnknownSetting` if the agent doesn't have a tool or a model of that name, with `NoConversation` if there is neither a session
+ * nor a run, and with `Unavailable` if the conversation can't be changed now.
  *
  * @category combinators
  * @since 0.1.0
@@ -226,9 +243,10 @@ export const configure = (settings: SettingsChange): Effect.Effect<void, ModeErr
 
 /**
  * Requests a move between modes. The latest request wins, and is carried out before the next request to the model: in a run once the calls
- * of the step are settled, otherwise with the next call.
+ * of the step are settled, otherwise by the session's next call.
  *
- * Fails with `UnknownMode`, `LessIsolated`, `ParamsRejected` or `NoMode` if the move isn't possible.
+ * Fails with `UnknownMode`, `LessIsolated`, `ParamsRejected` or `NoMode` if the move isn't possible, with `NoConversation` if there is
+ * neither a session nor a run, and with `Unavailable` if the conversation can't be changed now.
  *
  * @category combinators
  * @since 0.1.0
@@ -239,8 +257,11 @@ export const schedule = (transition: ModeTransition): Effect.Effect<void, ModeEr
 /**
  * Talks to the agent from a mode's set-up or clean-up, and returns the state with the answer.
  *
- * Meanwhile no move is carried out, and no other agent takes over. Fails with `StepUnderWay` from within a tool. Fails with `Unavailable`
- * in a finalizer if the mode stays entered and only its resources are released: at the end of a run, and of a stored session.
+ * Meanwhile no move is carried out, and no other agent takes over. It fails as a run does; an error of the agent's own is in an `OwnError`.
+ *
+ * Fails with `StepUnderWay` in a tool's handler and most other callbacks, and with `NoConversation` if there is neither a session nor a
+ * run. Fails with `Unavailable` in a finalizer if the mode stays entered and only its resources are released: at the end of a run, and of a
+ * stored session.
  *
  * @category combinators
  * @since 0.1.0

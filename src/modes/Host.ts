@@ -19,7 +19,10 @@ import type { UserPart } from "../domain/Part.ts"
 import { because, type ModeError, NoConversation } from "./ModeError.ts"
 import type { Any, Definition } from "./ModeType.ts"
 
-/** What talking to the agent may fail with, from a mode or from a session in it. */
+/**
+ * What `Mode.call` and `SystemPrompt.render` may fail with. An error of the agent's own, such as that of a fatal tool, is in the `error` of
+ * an `OwnError`.
+ */
 export type CallError = AgentError | OwnError | ModeError
 
 /**

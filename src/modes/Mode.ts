@@ -6,8 +6,8 @@
  *
  * | what | none | config | thread | fork |
  * |---|---|---|---|---|
- * | messages seen inside | all | all | all, as a view that may be cut or edited | a copy at entry |
- * | new messages after leaving | kept | kept | kept, behind the restored originals | dropped |
+ * | turns that the model sees inside | all | all | all, as a view that may be cut or edited | all, as a copy that may be cut or edited |
+ * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped |
  * | conversation settings changed inside | stay | restored | stay | restored |
  * | prompt segments that persist | stay | stay | stay | dropped |
  * | values | scoped | scoped | scoped | isolated: nothing is read from outside |
@@ -196,7 +196,8 @@ export const make = <
   fromOptions(name, options as never, false) as never
 
 /**
- * Makes a mode that is left as soon as it is set up, for its effects, such as a persistent prompt segment or a call.
+ * Makes a mode that is left as soon as it is set up, for its effects, such as a persistent prompt segment or a call. Throws `InvalidName`
+ * if the name is empty.
  *
  * @category constructors
  * @since 0.1.0
@@ -237,7 +238,10 @@ const entering = (
  * Enters a mode, which is left when the scope closes.
  *
  * Modes that were entered above it since are left first. A failing clean-up is a defect, as in any finalizer; use `Mode.within` for a typed
- * error. Wrong parameters fail with `ParamsRejected` before anything runs.
+ * error. If the mode is on top already and has `whenOnTop: "stay"`, nothing is entered or left.
+ *
+ * Fails with the error of the set-up, or with a `ModeError` before anything runs: `ParamsRejected`, `LessIsolated`, `NameTaken`,
+ * `StepUnderWay`, `TransitionCycle` or `Unavailable`.
  *
  * @category combinators
  * @since 0.1.0
@@ -258,7 +262,10 @@ export const enter = <Name extends string, Params, E, R, Recovered>(
  * Runs an effect in a mode, and returns its result.
  *
  * The mode is left however the effect ends. Its clean-up gets the `Exit`. If the clean-up fails too, both failures are in the `Cause`, the
- * effect's first. A mode with `recover` returns what that makes of a failure.
+ * effect's first. If the mode has a `recover`, its result replaces a failure of the effect.
+ *
+ * Fails with the errors of the effect, the set-up and the clean-up, and with a `ModeError` if the mode can't be entered, as `Mode.enter`
+ * does.
  *
  * @category combinators
  * @since 0.1.0

@@ -10,7 +10,7 @@ import { ErrorClass } from "../domain/ErrorClass.ts"
 import { Isolation } from "../domain/Isolation.ts"
 
 /**
- * There is no mode of this name.
+ * The agent and the session have no mode of this name. `available` names those that they have.
  *
  * @category errors
  * @since 0.1.0
@@ -50,7 +50,7 @@ export class ParamsRejected extends ErrorClass<ParamsRejected>("troupe/modes/Mod
 }, ({ issue, mode }) => `The parameters of mode "${mode}" are wrong: ${issue}`) {}
 
 /**
- * No mode is entered.
+ * The operation needs a mode, and none is entered.
  *
  * @category errors
  * @since 0.1.0
@@ -60,7 +60,7 @@ export class NoMode extends ErrorClass<NoMode>("troupe/modes/Mode")("NoMode", {
 }, ({ operation }) => `"${operation}" needs a mode, and none is entered`) {}
 
 /**
- * Another mode is on top of the mode that should be left.
+ * The mode that should be left isn't on top. `stack` names the modes that are entered, the innermost last.
  *
  * @category errors
  * @since 0.1.0
@@ -75,8 +75,11 @@ export class NotOnTop extends ErrorClass<NotOnTop>("troupe/modes/Mode")(
 ) {}
 
 /**
- * Too many moves in a row: a mode whose set-up or clean-up enters the same mode has no end. Modes that request each other in turn never let
- * the model speak: that fails the run with `ModeFailed`, which has the text of this error.
+ * A set-up or a clean-up enters its own mode, directly or through others, so that entering has no end. `limit` is how deeply they may be
+ * nested: 32.
+ *
+ * Modes that request moves to each other more often than `limit`, without a request to the model between, fail the run with `ModeFailed`,
+ * which has the text of this error.
  *
  * @category errors
  * @since 0.1.0
@@ -121,7 +124,8 @@ export class UnknownSetting extends ErrorClass<UnknownSetting>("troupe/modes/Mod
 ) {}
 
 /**
- * The agent is in the middle of a step. A tool can request a move, but can neither carry one out nor talk to the agent.
+ * The agent is in the middle of a run. A tool's handler, or another function that the run calls, can request a move, but it can't enter a
+ * mode or talk to the agent. Only set-ups and clean-ups of modes can.
  *
  * @category errors
  * @since 0.1.0
@@ -149,7 +153,8 @@ export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mod
 ) {}
 
 /**
- * Another mode or tool of the agent, or of an agent that runs beside it, already has the name.
+ * A mode that isn't the agent's own can't be entered: its name, or that of one of its tools, is taken. Another mode or tool of the agent
+ * has it, or of an agent that it hands over to, calls, is called by, or runs beside in a plan or dialogue.
  *
  * @category errors
  * @since 0.1.0
@@ -160,8 +165,10 @@ export class NameTaken extends ErrorClass<NameTaken>("troupe/modes/Mode")("NameT
 }, ({ issue, mode }) => `Mode "${mode}" can't be used here: ${issue}`) {}
 
 /**
- * The conversation can't be changed now: its session is closed or can't be stored, the mode isn't set up again yet, only resources are being
- * released, or the operation comes from an observer, a store, or the Layer of a model. `error` is the original error.
+ * The operation isn't possible now: the session is closed or can't be stored, the mode isn't set up again yet, or only resources are being
+ * released. Or the operation comes from an observer, a store, the Layer of a model, or from instructions that render their own prompt.
+ *
+ * `error` is the session's error, or `null` if there is none.
  *
  * @category errors
  * @since 0.1.0

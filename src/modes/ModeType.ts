@@ -111,13 +111,18 @@ export interface Options<
   ) => Effect.Effect<unknown, EnterE, EnterR>
   /**
    * The clean-up, before the finalizers. It gets the `Exit` of the effect, scope or run whose end leaves the mode, or a success if
-   * `exitMode`, a move or a handoff leaves it. It may return a move: `stay` and `push` keep the mode, unless the scope or run that it was
-   * entered for is over.
+   * `exitMode`, a move or a handoff leaves it.
+   *
+   * It may return a move. `stay` and `push` keep the mode if `exitMode` or a move leaves it; otherwise the mode can't stay, and `push` is
+   * like `switch`. A move that isn't possible is a failure of the clean-up.
    */
   readonly exit?:
     | ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<ModeTransition | void, ExitE, ExitR>)
     | undefined
-  /** What `Mode.within` returns if its effect failed. The mode is cleaned up too. */
+  /**
+   * What `Mode.within` returns if its effect failed; by default it fails too. The `Cause` may be a defect or an interruption. The mode is
+   * cleaned up too, and if that fails, so does `Mode.within`.
+   */
   readonly recover?: ((cause: Cause.Cause<unknown>) => Effect.Effect<Recovered, RecoverE, RecoverR>) | undefined
   /** How isolated the mode is; `"none"` by default. */
   readonly isolation?: Isolation | undefined
@@ -125,15 +130,18 @@ export interface Options<
   readonly params?: Schema.Struct<Params> | undefined
   /** Tools that are offered while the mode is entered. */
   readonly toolkit?: Kit | undefined
-  /** Names of the tools from outside the mode that are still offered in it; all by default. */
+  /** Names of the tools from outside the mode that are still offered in it; all by default. A name without a tool is ignored. */
   readonly tools?: ReadonlyArray<string> | undefined
-  /** The model that is asked in the mode: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. */
+  /**
+   * The model that is asked in the mode: a Layer, or an `ExecutionPlan` whose steps are models to fall back on. By default it is the model
+   * that is asked outside of the mode.
+   */
   readonly model?: Model | undefined
   /** Whether the agent's model can enter the mode by a tool; it can't by default. */
   readonly invokable?: boolean | undefined
-  /** The name of that tool; `enter_<name>_mode` by default. */
+  /** The name of that tool; `enter_<name>_mode` by default, with `_` for spaces and signs in the name. */
   readonly toolName?: string | undefined
-  /** What the mode is for, in words for the model. */
+  /** What the mode is for, in words for the model: in the tool that enters it, and in its system prompt. There are none by default. */
   readonly description?: string | undefined
   /** Whether the model's call enters the mode above the one on top, or replaces it; `"push"` by default. */
   readonly invocation?: "push" | "switch" | undefined

@@ -1,9 +1,9 @@
 /**
  * Pieces of the system prompt that are added to an agent's instructions during a conversation.
  *
- * A model gets prepends, the agent's instructions, sections and appends, in this order, with an empty line between them. Pieces that are
- * added in a mode are removed when the mode is left, unless they `persist`; pieces that are added outside of any mode stay until
- * another agent takes over.
+ * A model gets prepends, the agent's instructions, the state's `systemMessage`, sections, a note about the mode, and appends, in this
+ * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`; pieces
+ * that are added outside of any mode stay until another agent takes over.
  *
  * @since 0.1.0
  */
@@ -14,8 +14,12 @@ import type { PromptSegment } from "../domain/StateSchema.ts"
 import { type CallError, use } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 
-/** Whether a piece outlives the mode that adds it; it doesn't by default. A mode of isolation `fork` keeps nothing. */
+/** Options of a piece of the system prompt. */
 export interface Options {
+  /**
+   * Whether the piece outlives the mode that adds it; it doesn't by default. It then belongs to the mode around that one, or to the
+   * conversation. A mode of isolation `fork` keeps nothing.
+   */
   readonly persist?: boolean | undefined
 }
 
@@ -31,7 +35,9 @@ const add = (
     }))
 
 /**
- * Adds a text after everything else.
+ * Adds a text after everything else. It stays until the innermost mode is left, or outside of any mode until another agent takes over.
+ *
+ * Fails with `NoConversation` if there is neither a session nor a run, and with `Unavailable` if the conversation can't be changed now.
  *
  * @category combinators
  * @since 0.1.0
@@ -40,7 +46,7 @@ export const append = (text: string, options?: Options): Effect.Effect<void, Mod
   add({ place: "append", text }, options)
 
 /**
- * Adds a text before the agent's instructions.
+ * Adds a text before the agent's instructions. It stays as long as an appended text, and fails as `append` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -50,7 +56,7 @@ export const prepend = (text: string, options?: Options): Effect.Effect<void, Mo
 
 /**
  * Adds a section after the agent's instructions, or replaces the section of the same name: permanently if this mode added it, or until this
- * mode is left if an outer mode did. An empty text hides the section.
+ * mode is left if an outer mode did. An empty text hides the section. It fails as `append` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -60,7 +66,7 @@ export const section = (name: string, text: string, options?: Options): Effect.E
 
 /**
  * Removes a section: permanently if this mode added it, or until this mode is left if an outer mode did. With `persist` it stays removed
- * after that.
+ * after that. It fails as `append` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -90,7 +96,9 @@ const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A):
   )
 
 /**
- * The sections that are sent, in their order, without those that an inner mode hides or replaces.
+ * The sections that are sent, in the order in which their names were added, without those that an inner mode hides or replaces.
+ *
+ * Fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0
@@ -98,7 +106,7 @@ const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A):
 export const sections: Effect.Effect<ReadonlyArray<Section>, ModeError> = read("SystemPrompt.sections", identity)
 
 /**
- * The text of a section as it is sent, or `undefined` if there is no section of this name.
+ * The text of a section as it is sent, or `undefined` if there is no section of this name. It fails as `sections` does.
  *
  * @category getters
  * @since 0.1.0
@@ -109,7 +117,8 @@ export const get = (name: string): Effect.Effect<string | undefined, ModeError> 
 /**
  * The system prompt as the next request sends it, with `instructions` instead of the agent's own if they are given.
  *
- * It evaluates the agent's instructions, so it may fail as they do. Instructions that read the system prompt fail with `Unavailable`.
+ * It evaluates the agent's instructions, so it may fail as they do, with their error in an `OwnError`. Instructions that render the system
+ * prompt fail with `Unavailable`. It fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0

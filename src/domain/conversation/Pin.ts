@@ -24,7 +24,7 @@ export const pin: {
 })
 
 /**
- * Takes the pin off a turn, counted from 0.
+ * Takes the pin off a turn, counted from 0. If there is no such turn, nothing changes.
  *
  * @category combinators
  * @since 0.1.0

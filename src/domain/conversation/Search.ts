@@ -10,7 +10,7 @@ import type { AssistantPart, Conversation, Turn } from "../StateSchema.ts"
 /**
  * Keeps the turns that satisfy a predicate. The predicate is called with each turn and its place, from 0.
  *
- * A turn is dropped with its calls and their results, so the rest is legal.
+ * A turn is dropped with its calls and their results, so the rest is legal. If any turn is dropped, the conversation's `summaries` are too.
  *
  * @category combinators
  * @since 0.1.0
@@ -102,8 +102,8 @@ const matcher = (query: string | RegExp): (text: string) => boolean => {
 /**
  * Finds the turns that contain a text, ignoring case, or that match a pattern.
  *
- * It searches all text, reasoning, names of files, titles and URLs of sources, and the names, parameters and results of calls (the latter two as
- * JSON). An empty text is never found.
+ * It searches all text, reasoning, names of files, titles and URLs of sources, and the names, parameters and results of calls (the latter
+ * two as JSON). An empty text is never found.
  *
  * **Example** (Finding a turn)
  *

@@ -35,7 +35,9 @@ export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
 })
 
 /**
- * Makes an assistant turn of an agent: from a text, or from parts. Its usage is unknown unless given.
+ * Makes an assistant turn of an agent: from a text, or from parts.
+ *
+ * Its usage is unknown unless given. Its finish reason is by default `"tool-calls"` if it has calls, and `"stop"` otherwise.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,7 +63,7 @@ export const assistant = (
 }
 
 /**
- * Makes a call, which is pending unless its state is given.
+ * Makes a call, which is pending unless its state is given. `params` are copied as JSON.
  *
  * @category constructors
  * @since 0.1.0
@@ -144,7 +146,7 @@ export const updateCall: {
     changeCall(self, id, (call) => ({ ...call, state }))
 )
 
-/** Changes an open call of the last assistant turn. */
+/** Changes an open call of the last assistant turn. Does nothing if there is no open call of this id. */
 export const changeCall = (self: Conversation, id: string, change: (call: Call) => Call): Conversation => {
   const index = lastAssistantIndex(self.turns)
   const turn = self.turns[index] as Assistant | undefined
@@ -189,7 +191,7 @@ export const settleOpenCalls = (self: Conversation): Conversation => {
 export const callIds = (self: Conversation): ReadonlyArray<string> =>
   self.turns.flatMap((turn) => turn._tag === "Assistant" ? callsOf(turn).map((call) => call.id) : [])
 
-/** Appends a turn whose call ids are known to be unique. That takes time for the turn, not for the whole conversation. */
+/** Appends a turn as `append` does, but doesn't check the ids of its calls: they must be unique already. */
 export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {
   const last = turn._tag === "Assistant" ? lastAssistantIndex(self.turns) : -1
   // A list that is copied and then grows is copied twice, and keeps room for half as many again.
@@ -263,7 +265,7 @@ export const textOf = (turn: Turn): string =>
   turn._tag === "Summary" || turn._tag === "Feedback" ? turn.text : textIn(turn.parts)
 
 /**
- * Returns the text of the last user turn, or `undefined` if no user spoke.
+ * Returns the text of the last user turn, or `undefined` if there is none. What a mode said in the user's place counts too.
  *
  * @category getters
  * @since 0.1.0
@@ -311,7 +313,7 @@ export const count = (self: Conversation): number => self.turns.length
  * Keeps the last `n` turns.
  *
  * A conversation shouldn't begin with the answer to a question that was cut. So assistant turns at its new beginning are dropped too, if a
- * turn with words of another role follows. Fewer than `n` turns may remain.
+ * turn with words or a file of another role follows. Fewer than `n` turns may remain. If any turn is dropped, `summaries` are too.
  *
  * @category combinators
  * @since 0.1.0
@@ -327,7 +329,7 @@ export const truncate: {
 })
 
 /**
- * Takes the first `n` turns as a new conversation, to continue differently from there.
+ * Takes the first `n` turns as a new conversation, to continue differently from there. Summaries that cover later turns are dropped.
  *
  * @category combinators
  * @since 0.1.0

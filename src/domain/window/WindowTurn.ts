@@ -13,7 +13,10 @@
 import { statusOf } from "../ImpliedStatus.ts"
 import type { Turn } from "../StateSchema.ts"
 
-/** Why a turn is never left out. `Summary` marks the summary of turns that are left out. */
+/**
+ * Why a turn is never left out. `Open` marks the model's last answer if the model has to continue it after calls or a pause, and the turns
+ * behind it. `Asked` marks the user's turns that the run answers, and `Summary` the summary of turns that are left out.
+ */
 export type Stays = "Open" | "Asked" | "Pinned" | "Summary"
 
 /**
