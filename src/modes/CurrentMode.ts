@@ -169,8 +169,10 @@ export const all: Effect.Effect<{ readonly [key: string]: Schema.Json }, ModeErr
  * @category getters
  * @since 0.1.0
  */
-export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeError> =>
-  inMode("Mode.get", (state) => Effect.succeed(ModeStack.value(state, key)))
+export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeError> => valueOf("Mode.get", key)
+
+const valueOf = (operation: string, key: string): Effect.Effect<Schema.Json | undefined, ModeError> =>
+  inMode(operation, (state) => Effect.succeed(ModeStack.value(state, key)))
 
 /**
  * Sets a value of the innermost mode: it hides an outer one until the mode is left.
@@ -199,7 +201,8 @@ const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<
 export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
-): Effect.Effect<void, ModeError> => Effect.flatMap(get(key), (value) => put("Mode.update", key, f(value)))
+): Effect.Effect<void, ModeError> =>
+  Effect.flatMap(valueOf("Mode.update", key), (value) => put("Mode.update", key, f(value)))
 
 /**
  * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay

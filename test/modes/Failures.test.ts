@@ -377,3 +377,54 @@ describe("A mode that recovers", () => {
       assert.deepStrictEqual(yield* Mode.stack, [])
     }).pipe(withAssistant))
 })
+
+describe("A session made from a state whose mode can't be set up again", () => {
+  const one = Mode.make("one", { enter: () => Effect.void })
+  const two = Mode.make("two", { enter: () => Effect.void })
+  const stated = Effect.gen(function*() {
+    const session = yield* Session.make(Agent.make("assistant", { modes: [one] }))
+    return yield* session.enterMode("one")
+  }).pipe(Effect.scoped, Effect.provide(echo))
+
+  const attempts = (session: Session.Session) =>
+    [
+      ["enterMode", session.enterMode("two")],
+      ["exitMode", session.exitMode()],
+      ["Mode.enter", Effect.provideService(Mode.within(Effect.void, two), Mode.Host, session)]
+    ] as const
+
+  it.effect("fails operations on modes with a ModeError if its agent hasn't the mode", () =>
+    Effect.gen(function*() {
+      const state = yield* stated
+      const session = yield* Session.make(Agent.make("assistant", { modes: [two] }), { state })
+      for (const [operation, attempt] of attempts(session)) {
+        const error = yield* Effect.flip(attempt)
+        assert.instanceOf(error, Mode.ModeError)
+        const reason = error._tag === "ModeError" ? error.reason : undefined
+        assert.deepInclude(reason, { _tag: "Unavailable", operation })
+        assert.include(error.message, "\"one\"")
+        assert.strictEqual(reason?._tag === "Unavailable" && (reason.error as Error).name, "troupe/domain/AgentError")
+      }
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("fails entering another mode with a ModeError that has what the set-up failed with", () =>
+    Effect.gen(function*() {
+      const state = yield* stated
+      const broken = Mode.make("one", { enter: () => Effect.fail("boom" as const) })
+      const session = yield* Session.make(Agent.make("assistant", { modes: [broken] }), { state })
+      const entered = Effect.provideService(Mode.within(Effect.void, two), Mode.Host, session)
+      const error = yield* Effect.flip(entered)
+      assert.instanceOf(error, Mode.ModeError)
+      assert.deepInclude(error.reason, { _tag: "Unavailable", operation: "Mode.enter", error: "boom" })
+      assert.strictEqual(yield* Effect.flip(session.enterMode("one")), "boom")
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("names the operation that needs a mode", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("assistant"))
+      const error = yield* Effect.flip(
+        Effect.provideService(Mode.update("key", () => 1), Mode.Host, session)
+      )
+      assert.deepInclude(error.reason, { _tag: "NoMode", operation: "Mode.update" })
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+})

@@ -10,6 +10,7 @@ import { hasGuardrails } from "../guardrail/AgentGuardrails.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
+import * as OwnModel from "./ask/OwnModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
 /**
@@ -24,7 +25,7 @@ const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
 /** Provides a loop to models, handlers and instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, (context: Context.Context<R>) => {
-    const seen = callsPrograms(loop) ? MeasuredModel.within(context) : context
+    const seen = callsPrograms(loop) ? OwnModel.addLater(loop, MeasuredModel.within(context)) : context
     const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
     // A context with eight layers is copied whenever a service is added, and `effect/ai` adds one for each delta: this has a single layer.
     return loop.journal.isStreaming ? Context.makeUnsafe(new Map(provided.mapUnsafe)) : provided

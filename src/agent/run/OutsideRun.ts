@@ -13,6 +13,7 @@ import * as Failure from "../journal/Failure.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
 import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
@@ -59,5 +60,8 @@ export const outsideRun = <A>(
   const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log.run, live)
   const { journal } = loop
   const working = markAtWork(loop, Effect.suspend(() => f(loop)))
-  return Effect.onExitPrimitive(provideLoop(loop, working), () => journal.isBehind() ? journal.flush : undefined)
+  return Effect.onExitPrimitive(
+    provideLoop(loop, working),
+    (exit) => OwnModel.release(loop, exit, journal.isBehind() ? journal.flush : Effect.void)
+  )
 }

@@ -14,6 +14,7 @@ import type * as EventQueue from "../journal/EventQueue.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { provideLoop } from "../perform/LoopServices.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
 import { outsideRun } from "../run/OutsideRun.ts"
@@ -85,7 +86,7 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
   const looking = Effect.withFiber((fiber) => {
     const { live, ref, roster } = session
     const loop = makeLoop(new RunServices(fiber), roster, ref.value, undefined, undefined, live)
-    return provideLoop(loop, f(loop))
+    return Effect.onExit(provideLoop(loop, f(loop)), (exit) => OwnModel.release(loop, exit, Effect.void))
   })
   return SessionServices.provide(looking, session.services)
 }

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { isAgentError } from "../../domain/AgentError.ts"
+import { messageOf } from "../../domain/Described.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
@@ -16,6 +17,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
+import { asAgentError } from "../journal/Failure.ts"
 import { indexOfForeign } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as CheckMove from "../perform/mode/CheckMove.ts"
@@ -24,6 +26,7 @@ import * as EnterMode from "../perform/mode/EnterMode.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
 import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
+import { Fail } from "../rules/Decision.ts"
 import { look, nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
 import { save } from "./SessionReceiver.ts"
@@ -38,6 +41,26 @@ const give = (
   return nestedOrAlone(session, done, runAlone(session, name, done))
 }
 
+/** The error of an operation that needs modes which can't be set up again. */
+const notSetUp = (loop: Loop.Loop, operation: string, error: unknown): ModeError =>
+  because(
+    new Unavailable({
+      operation,
+      issue: messageOf(error instanceof Fail ? error.reason : error),
+      error: asAgentError(loop, error)
+    })
+  )
+
+/**
+ * Sets up again the modes that the state says are entered, before an operation. A mode that the agent doesn't have is a `ModeError`; what a
+ * set-up fails with stays as it is.
+ */
+const resumeFor = (loop: Loop.Loop, operation: string): Effect.Effect<void, unknown, unknown> =>
+  Effect.mapError(
+    EnterMode.resume(loop),
+    (error) => error instanceof Fail ? notSetUp(loop, operation, error) : error
+  )
+
 /** Enters a mode by its name, on top of the others. It stays entered until it is left. */
 export const enter = (
   session: OpenSession,
@@ -45,7 +68,7 @@ export const enter = (
   params: Schema.Json | undefined
 ): Effect.Effect<AgentState, unknown> =>
   give(session, "enterMode", (loop) =>
-    Effect.flatMapEager(EnterMode.resume(loop), () => {
+    Effect.flatMapEager(resumeFor(loop, "enterMode"), () => {
       const entry = CheckMove.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
@@ -60,7 +83,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
     if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
     const left = Effect.flatMapEager(
-      EnterMode.resume(loop),
+      resumeFor(loop, "exitMode"),
       () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
     )
     return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
@@ -145,8 +168,11 @@ export const operations = (
       (entrance) =>
         restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(
-            EnterMode.resume(loop),
-            () => EnterForProgram.enter(loop, mode, params, context, entrance)
+            // Its type has the errors of this mode alone.
+            Effect.mapError(resumeFor(loop, "Mode.enter"), (error) =>
+              isModeError(error) ? error : notSetUp(loop, "Mode.enter", error)),
+            () =>
+              EnterForProgram.enter(loop, mode, params, context, entrance)
           ))),
       (open, exit, recovers) =>
         Effect.catch(

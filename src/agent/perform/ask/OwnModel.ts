@@ -102,7 +102,7 @@ export const provide = <A>(
   model: Model,
   use: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  if (model === undefined) return use
+  if (model === undefined) return around.get(loop) === undefined ? use : Effect.updateContext(use, withoutLater(loop) as never)
   const models = modelsOf(loop)
   const built = models.built.get(model)
   // The model of a mode that a program entered is built with the program's services.
@@ -115,6 +115,37 @@ export const provide = <A>(
     built === undefined ? needed : Effect.succeed(built),
     ({ context }) => Effect.provideContext(use, context)
   )
+}
+
+/** The model of the environment around a loop whose agent has a model of its own. */
+const around = new Slot<{ readonly model: LanguageModel.LanguageModel | undefined }>()
+
+const withoutLater = (loop: Loop) => (context: Context.Context<never>): Context.Context<never> => {
+  const model = around.get(loop)?.model
+  return model === undefined
+    ? Context.omit(LanguageModel.LanguageModel)(context)
+    : Context.add(context, LanguageModel.LanguageModel, model)
+}
+
+/**
+ * Adds the own model of the agent in control to a context, for those that ask it before the agent does or outside of its steps: guardrails,
+ * set-ups of modes and instructions. It is built when it is first asked.
+ */
+export const addLater = <R>(loop: Loop, context: Context.Context<R>): Context.Context<R> => {
+  if (modelIn(loop.definition, loop.state) === undefined) return context
+  around.set(loop, { model: Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel) })
+  const ask = <A>(asking: Effect.Effect<A, unknown, unknown>) =>
+    Effect.suspend(() => provide(loop, modelIn(loop.definition, loop.state), asking))
+  const found = planned((model) => model)
+  const model: MeasuredModel.Untyped = {
+    generateText: (options) => ask(Effect.flatMap(found, (model) => model.generateText(options))) as never,
+    generateObject: (options) => ask(Effect.flatMap(found, (model) => model.generateObject(options))) as never,
+    streamText: (options) => Stream.unwrap(ask(Effect.map(found, (model) => model.streamText(options)))) as never
+  }
+  return Context.add(context, LanguageModel.LanguageModel, {
+    [LanguageModel.TypeId]: LanguageModel.TypeId,
+    ...model
+  } as never)
 }
 
 /** Releases the models that were built in a run, after `before` has run. */
