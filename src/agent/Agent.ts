@@ -4,7 +4,7 @@
  * An agent is a value and holds no state: one definition serves any number of conversations at once. What a run may fail
  * with and what it needs is collected from everything it can reach: tools, instructions, models, other agents.
  *
- * A run takes at most 20 steps unless `stopWhen` has a limit of its own.
+ * A run takes at most 20 steps, unless `stopWhen` has another limit that every run must reach at some time.
  *
  * **Example** (A run with a tool)
  *
@@ -90,6 +90,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  * `DuplicateHandoff` if the tools of two handoffs do, and `DuplicateMode` if two modes do. Throws `DuplicateAgent` if two different agents
  * of one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name. Throws
  * `InvalidParams` if a parameter of a tool, or a part of `output`, can't be written as JSON.
+ *
+ * Agents in `Handoff.suspend` are checked by the agent's first run: if that finds such an error, the run dies with it.
  *
  * @category constructors
  * @since 0.1.0
@@ -192,8 +194,11 @@ export const make = <
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
  * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is sent to the next; earlier
- * steps aren't repeated. The agent's `retry` asks a model of the plan again before the plan takes the next one. Handlers, judges and called
- * agents without a model of their own ask this model too.
+ * steps aren't repeated, and the next request begins with the first model again. The agent's `retry` asks a model of the plan again before
+ * the plan takes the next one.
+ *
+ * In a run, handlers, judges and summaries ask this model too, and so do agents without a model of their own that this agent calls or hands
+ * over to.
  *
  * @category combinators
  * @since 0.1.0
@@ -229,8 +234,8 @@ interface Models {
 }
 
 /**
- * Gives an agent models by name. The agent's own model is asked unless `Mode.configure({ model })` or `Session.configure` names one of
- * these.
+ * Gives an agent models by name, in place of those that it had. The agent's own model is asked unless `Mode.configure({ model })` or a
+ * session's `configure` names one of these. A run builds each model at most once, when it asks that model.
  *
  * @category combinators
  * @since 0.1.0

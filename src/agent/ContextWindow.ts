@@ -4,7 +4,7 @@
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
  * 2. Turns are never split: a call and its result are sent or left out together. The turns that the model has to answer are always sent,
  *    and so are the user's last question and pinned turns (`Conversation.pin`, `session.pin`).
- * 3. If even these are too much, the run fails with `ContextWindowExceeded`, and the state can be reopened with a larger window.
+ * 3. If even these are too much, the run fails with `ContextWindowExceeded`. Its state can be reopened, and resumed with a larger window.
  *
  * **Example** (The last turns that have room)
  *
@@ -54,16 +54,17 @@ export type { Any, ContextWindow } from "./window/WindowType.ts"
  * **Details**
  *
  * - `maxTokens` is how many tokens the model's context has, or how many of them may be used: a number, or a function of the state for an
- *   agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count too.
- * - `reserve` is how many of these are kept free, above all for the answer; 0 by default.
- * - `maxTurns` is how many turns are sent at most.
- * - `strategy` says what is done if there is too much; `oldestFirst` by default. A function as strategy is called before each request if no
- *   limit is set.
+ *   agent whose model changes. Models of `effect/ai` don't say it. Tools and system message count too. No limit by default.
+ * - `reserve` is how many of the `maxTokens` are kept free, above all for the answer; 0 by default.
+ * - `maxTurns` is how many turns are sent at most; no limit by default.
+ * - `strategy` says what is done if there is too much; `oldestFirst` by default. If no limit is set, a function as strategy is called
+ *   before each request.
  * - `target` is the share of the limits that is filled after something had to be left out, above 0 and up to 1; 1 by default, and 0.5 if
  *   turns are summarized. With less than 1, the beginning of the prompt stays the same for several requests, so that a provider's cache is
  *   used.
- * - `count` counts the tokens of a text. By default the `Tokenizer` of `effect/ai` counts them, if one is provided. Otherwise they are
- *   estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request. A file counts as 1,000.
+ * - `count` counts the tokens of a text. By default the `Tokenizer` of `effect/ai` counts them, if one is provided. Otherwise, or if it
+ *   fails, they are estimated: a quarter of the bytes, corrected by what the provider reported for the agent's last request (by a factor
+ *   from 0.5 to 4). With `count` and in the estimate, a file counts as 1,000.
  *
  * @category models
  * @since 0.1.0
@@ -104,9 +105,9 @@ const reserveOf = (reserve: number, maxTokens: number): number => {
 /**
  * Makes a context window, for the `contextWindow` of an agent.
  *
- * Throws `InvalidWindow` if a limit isn't a whole number of at least 1, `reserve` isn't a whole number from 0 to below `maxTokens`,
- * `target` isn't above 0 and up to 1, or `count` returns something else than a number of at least 0. Throws it too if there is no limit and
- * the strategy sets none, because such a window would never do anything.
+ * Throws `InvalidWindow` if a limit isn't a whole number of at least 1, `reserve` isn't a whole number from 0 to below `maxTokens`, or
+ * `target` isn't above 0 and up to 1. Throws it too if there is no limit and the strategy sets none, because such a window would never do
+ * anything, and if `count` returns something else than a number of at least 0. If `count` does that in a run, the run dies with the error.
  *
  * @category constructors
  * @since 0.1.0

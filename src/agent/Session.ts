@@ -7,9 +7,10 @@
  *    others.
  * 2. The state is always legal. It follows a run event by event. A failed run leaves its `Failed` state, an interrupted run the state of
  *    its `RunInterrupted` event, and the next call continues from there.
- * 3. The services of a run are those that the session was made with, so its methods need none.
+ * 3. The services of a run are those that the session was made with, so its methods need none. Clock, spans, loggers and observers are
+ *    those of the code that calls a method.
  * 4. Code that a session runs can't call the session: it would wait for its own end, so it fails with `ReentrantOperation`. Only the set-up
- *    and the clean-up of a mode may `call` and `invoke`, since nothing else runs then.
+ *    and the clean-up of a mode may `call`, `invoke`, `enterMode`, `schedule` and `configure`, since nothing else runs then.
  * 5. When its scope closes, the current run is interrupted, its last state is saved, and all waiting and later operations fail with
  *    `SessionClosed`. Then modes are left, the innermost first. In a stored session they stay entered in the stored state, and only their
  *    finalizers run.
@@ -97,7 +98,11 @@ export { showsState } from "./session/StoredLog.ts"
 /**
  * A session: `Output` is what the agent's answers decode to, `E` what a run may fail with besides `AgentError`.
  *
- * The service's type doesn't know the agent, so there an agent's own error is wrapped in an `OwnError`.
+ * The type of the service `Session.Session` doesn't know the agent, so its methods wrap an agent's own error in an `OwnError`.
+ *
+ * Every method fails with a `SessionError` if the session is closed (`SessionClosed`), or if code that the session runs calls it
+ * (`ReentrantOperation`). In a stored session it fails with one if the store does (`StoreConflict`, `StoreUnavailable`,
+ * `StoredStateUnreadable`).
  *
  * @category models
  * @since 0.1.0
@@ -105,7 +110,7 @@ export { showsState } from "./session/StoredLog.ts"
 export interface Session<out Output = unknown, out E = OwnError>
   extends AgentState.GivesOutput<Output>, Mode.Enterable
 {
-  /** The current state. It doesn't wait: during a run it is the state after the last event. */
+  /** The current state, without waiting: during a run it is the state after the last event. */
   readonly state: Effect.Effect<AgentState.AgentState>
 
   /**
@@ -115,9 +120,10 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly changes: Stream.Stream<AgentState.AgentState>
 
   /**
-   * Says something, and returns the state with the answer, or with calls that await approval.
+   * Says something, and returns the state with the answer, or with calls that await approval or results.
    *
-   * It continues from any state, also after a failure and while approvals are pending, as `Agent.continueConversation` does.
+   * It continues from any state, also after a failure and while calls wait, as `Agent.continueConversation` does. Fails with `AgentError`
+   * or an agent's own error if the run fails.
    */
   readonly call: (
     input: Input,
@@ -128,7 +134,7 @@ export interface Session<out Output = unknown, out E = OwnError>
    * Says something, and streams every event. Without an input it continues as `resume` does.
    *
    * The session's state is updated before the reader gets the event. A reader that leaves interrupts the run. The run doesn't wait for its
-   * reader, so a reader may be slow, or call the session while it reads.
+   * reader, so a reader may be slow, or call the session while it reads. The stream fails as `call` does.
    */
   readonly stream: (
     input?: Input | undefined,
@@ -136,40 +142,53 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Stream.Stream<AgentEvent, AgentError | E | SessionError>
 
   /**
-   * Continues where the state stopped: after approvals, an interruption, a failure, or a restart. Does nothing if the run has its answer. A
-   * failed run is reopened; if it met a limit, it meets the limit again.
+   * Continues where the state stopped: after approvals, results that were given, an interruption, a failure, or a restart. Does nothing if
+   * the run has its answer. A failed run is reopened; if it met a limit, it meets the limit again. Fails as `call` does.
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
   /**
-   * Approves a call. Nothing runs until `resume`, so that several calls can be answered first.
+   * Approves a call. Nothing runs until `resume`, so that several calls can be answered first. Approving it again changes nothing.
    *
-   * With `params`, which are JSON, it runs with those instead of the model's, as the guardrails on calls let them pass. If its tool can't read
-   * them, or a guardrail refuses them, it fails with `ParametersRejected` and changes nothing.
+   * With `params`, which are JSON, the call runs with those instead of the model's, as the guardrails on calls let them pass. If its tool
+   * can't read them, or a guardrail refuses them, `approve` fails with `ParametersRejected` and changes nothing.
+   *
+   * Fails with `NotAwaitingApproval` if the call doesn't await approval, or if the provider runs it and `params` are others.
    */
   readonly approve: (
     callId: string,
     options?: { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
-  /** Denies a call; the model reads the reason. Nothing runs until `resume`. */
+  /**
+   * Denies a call; the model reads the reason. Nothing runs until `resume`. Denying it again changes nothing: the first reason stays.
+   *
+   * Fails with `NotAwaitingApproval` if the call doesn't await approval.
+   */
   readonly deny: (
     callId: string,
     reason: string
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingApproval | SessionError>
 
   /**
-   * Gives a call the result that it awaits, as JSON. Nothing runs until `resume`.
+   * Gives a call the result that it awaits, as JSON. Nothing runs until `resume`. Giving the same result again changes nothing.
    *
-   * If the result doesn't fit its tool's success schema, it fails with `ResultRejected` and changes nothing. The agent's guardrails on results
-   * judge it first, and only what passed is kept.
+   * If the result doesn't fit the tool's success schema, `giveResult` fails with `ResultRejected` and changes nothing. The agent's
+   * guardrails on results judge it first, and only what passed is kept.
+   *
+   * Fails with `NotAwaitingResult` if the call doesn't await a result.
    */
   readonly giveResult: (
     callId: string,
     result: Schema.Json
   ) => Effect.Effect<AgentState.AgentState, AgentState.NotAwaitingResult | SessionError>
 
-  /** Says that a call failed which awaits its result; the model reads the reason. Nothing runs until `resume`. */
+  /**
+   * Says that a call that awaits its result failed; the model reads the reason. Nothing runs until `resume`. The run doesn't end, even if
+   * the tool is in `fatal`.
+   *
+   * Fails with `NotAwaitingResult` if the call doesn't await a result.
+   */
   readonly giveFailure: (
     callId: string,
     reason: string
@@ -178,9 +197,13 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Runs a tool of the agent in control as if its model had called it, and returns the handler's result.
    *
-   * The call and its result are recorded as an assistant turn without usage, and marked in its metadata. It runs under the tool's policy,
-   * asks no model and starts no run. It needs no approval. If the tool fails, this effect fails and not the run, even for a tool in
-   * `fatal`. It fails if the state has open calls, and with `ResultPending` if the handler leaves its result for later. Afterwards `resume` lets the model answer the result, and `call` adds more words first.
+   * The call and its result are recorded as an assistant turn without usage, and the call's metadata marks it as invoked. The call runs
+   * under the tool's policy and the agent's guardrails. It asks no model, starts no run and needs no approval. Afterwards `resume` lets the
+   * model answer the result, and `call` adds more words first.
+   *
+   * If the handler fails, `invoke` fails with its error, even for a tool in `fatal`; no run fails. Fails with a `SessionError` of these
+   * reasons: `ToolNotFound` if the agent doesn't offer the tool, `CallsOpen` if the state has open calls, `ParametersRejected` if `params`
+   * don't fit, `ResultPending` if the handler leaves its result for later, and `CallUnanswered` if there is neither a result nor a failure.
    */
   readonly invoke: <T extends Tool.Any>(
     tool: T,
@@ -194,10 +217,12 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
 
   /**
-   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON. The mode stays entered until `exitMode`, a
-   * move to another mode, or the end of the session.
+   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON; `{}` by default. The mode stays entered
+   * until it is left: by `exitMode`, by the model, by a move to another mode, by a handoff without `carryModes`, or at the end of a session
+   * without a store.
    *
-   * Fails with a `ModeError` if there is no such mode, its parameters are wrong, or it can't be entered here.
+   * Fails with a `ModeError` if there is no such mode, its parameters are wrong, or it can't be entered here, and with the error of its
+   * set-up. Then the mode isn't entered.
    */
   readonly enterMode: (
     name: string,
@@ -207,11 +232,15 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may keep it.
    *
-   * Fails with a `ModeError` if no mode is entered, or another one is on top.
+   * Fails with a `ModeError` if no mode is entered, or another one is on top. If the clean-up fails, `exitMode` fails with its error, and
+   * the mode is left all the same.
    */
   readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
-  /** Requests a move between modes, which is carried out before the agent's model is asked next. The latest request wins. */
+  /**
+   * Requests a move between modes, which is carried out before the agent's model is asked next. The latest request wins. Fails with a
+   * `ModeError` if the move isn't possible.
+   */
   readonly schedule: (
     transition: ModeTransition
   ) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
@@ -219,13 +248,16 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Changes conversation settings: which tools the agent in control offers, which of them its model must or may use, which model is asked.
    * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own. All are dropped when another agent takes
-   * over. A choice that forces a call holds for the first request after an input only.
+   * over. When a mode of isolation `config` or `fork` is left, those from before it return. A choice that forces a call holds only for the
+   * first request after an input.
+   *
+   * Fails with a `ModeError` if the agent doesn't have a tool or a model that is named (`UnknownSetting`).
    */
   readonly configure: (settings: SettingsChange) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
    * Pins a turn of the conversation, counted from 0: a context window never leaves it out. If there is no such turn, nothing is pinned. In
-   * a mode that has cut what it sees, the pin is lost when the mode is left.
+   * a mode that has cut what it sees, `turn` counts the turns that it sees; pins on turns from before the cut are lost when it is left.
    */
   readonly pin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
 
@@ -247,10 +279,13 @@ export type Of<A> = A extends Runnable<infer _Name, infer Output, infer E, infer
  */
 export const Session: Context.Service<Session, Session> = Context.Service("troupe/agent/Session")
 
-/** Options of a session. A stored state takes precedence over `state`; `modes` are added to every agent in the session. */
+/** Options of a session; everything is optional. */
 export interface Options<E = never, R = never, Modes extends ReadonlyArray<Mode.Any> = []> {
+  /** The state to begin with if the `store` holds none; an empty one by default. */
   readonly state?: AgentState.AgentState | undefined
+  /** Where the state is stored, such as `Session.store(id)`; nowhere by default. */
   readonly store?: Store<E, R> | undefined
+  /** Modes for every agent in the session, besides the agent's own; none by default. */
   readonly modes?: Modes | undefined
 }
 
@@ -323,6 +358,9 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
  * It begins with the stored state if there is a `store` that holds one, or else with `state`, or else with an empty one. Use `resume` to
  * continue a state in the middle of a run.
  *
+ * Fails with the error of the `store`: for `Session.store`, a `SessionError` if what is stored can't be read. Dies with `DuplicateMode`,
+ * `DuplicateTool` or `AmbiguousTool` if a name of `modes` or of their tools is taken.
+ *
  * **Example** (The errors of an agent keep their types)
  *
  * ```ts
@@ -380,7 +418,9 @@ export const make = <
   })
 
 /**
- * Provides the session of an agent or a group, closed with the layer.
+ * Provides the session of an agent or a group, closed with the layer, and the session's conversation as `Mode.Host`.
+ *
+ * Fails and dies as `make` does. The methods of the session fail with `OwnError` in place of the agent's own errors.
  *
  * @category layers
  * @since 0.1.0

@@ -7,8 +7,8 @@
  *
  * Conditions are checked before each request to the model. Those that finish a run count once the model has answered in it.
  *
- * An agent's limits count from when it got control of the run: from the input, or from the handoff to it. They count what the agents
- * spend that it calls. Its budgets still count after it has handed over.
+ * An agent's limits count from when it got control of the run: from the input, or from the handoff to it. They include what the agents that
+ * it calls spend. Its budgets still count after it has handed over.
  *
  * @since 0.1.0
  */

@@ -46,31 +46,43 @@ export interface Options<
   WindowE,
   WindowR
 > {
-  /** What the agent is for, in words for other agents and their models. */
+  /** What the agent is for, in words for the models of other agents; none by default. */
   readonly description?: string | undefined
-  /** The system message: a text, or a function of the state that returns one, directly or in an Effect. */
+  /**
+   * The system message: a text, or a function of the state that returns one, directly or in an Effect. The function is called for each
+   * request. None by default.
+   */
   readonly instructions?:
     | string
     | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
     | undefined
-  /** Tools of the agent, with handlers from the environment or its own. */
+  /** Tools of the agent. Their handlers come from the environment, unless the toolkit has handlers. */
   readonly toolkit?: Kit | undefined
-  /** Agents that this agent may call as tools, made by `Agent.asTool`. */
+  /** Agents that this agent may call as tools, made by `Agent.asTool`; none by default. */
   readonly agents?: Agents | undefined
-  /** Agents that may take the conversation over, made by `Handoff.to`. */
+  /** Agents that may take the conversation over, made by `Handoff.to` or `Handoff.suspend`; none by default. */
   readonly handoffs?: Handoffs | undefined
-  /** Modes of the agent, made by `Mode.make`. Its model can enter those that are invokable. */
+  /** Modes of the agent, made by `Mode.make`; none by default. Its model can enter those that are invokable. */
   readonly modes?: Modes | undefined
-  /** How often a run that begins with this agent may change hands; 10 times by default. */
+  /**
+   * How often a run that begins with this agent may change hands; 10 times by default. One more handoff fails it with
+   * `HandoffLimitReached`.
+   */
   readonly maxHandoffs?: number | undefined
-  /** Tools whose own typed error ends the run. The model reads the errors of all other tools. */
+  /** Names of tools whose own typed error fails the run; none by default. The model reads the errors of all other tools. */
   readonly fatal?: ReadonlyArray<Fatal> | undefined
-  /** When a run stops. `StopWhen.maxSteps(20)` applies too, unless this has a limit that always counts. */
+  /**
+   * When a run stops; `StopWhen.maxSteps(20)` by default. The 20 steps apply too unless this has a limit that every run must reach at some
+   * time: `maxSteps`, `cost`, `toolCalls(n)` or `duration`. With `tokens` alone, only answers whose tokens weren't reported count as such
+   * steps.
+   */
   readonly stopWhen?: StopWhen | undefined
-  /** How many calls of a turn run at once; 10 by default. */
+  /** How many calls of a turn run at once, at least 1; 10 by default. */
   readonly toolConcurrency?: number | "unbounded" | undefined
-  /** Which tools the model must or may use; `"auto"` by default. A choice that forces a call applies to the first request after an input or a
-   * handoff only. */
+  /**
+   * Which tools the model must or may use; `"auto"` by default. A choice that forces a call applies only to the first request after an
+   * input or a handoff.
+   */
   readonly toolChoice?:
     | LanguageModel.ToolChoice<
       NoInfer<
@@ -78,17 +90,20 @@ export interface Options<
       >
     >
     | undefined
-  /** Request settings: services that each request runs with, such as a provider's configuration of its model. */
+  /** Request settings: services that each request runs with, such as a provider's configuration of its model; none by default. */
   readonly settings?: Context.Context<never> | undefined
   /** When to ask the model again after a failure that `AiError` calls retryable; never by default. */
   readonly retry?: Schedule.Schedule<unknown, AiError.AiError, RetryE, RetryR> | undefined
   /** What the agent's answer must be; text by default. Read it by `AgentState.output`. */
   readonly output?: Schema.Codec<Output, EncodedOutput> | undefined
-  /** How often an answer that doesn't fit `output` goes back to the model; once by default. */
+  /**
+   * How often a run sends an answer back to the model because it doesn't fit `output`, or because a guardrail wants another one; once by
+   * default. After that the run fails with `OutputInvalid` or `GuardrailBlocked`.
+   */
   readonly outputRetries?: number | undefined
   /** How much of the conversation each request sends, made by `ContextWindow.make`; all of it by default. */
   readonly contextWindow?: ContextWindow<WindowE, WindowR> | undefined
-  /** How many characters an input may have; 1,000,000 by default. */
+  /** How many characters the text of an input may have; 1,000,000 by default. A longer one fails the run with `InputRejected`. */
   readonly maxInputLength?: number | undefined
   /** Guardrails on inputs, answers, calls, results and handoffs; none by default. */
   readonly guardrails?: Guards | undefined

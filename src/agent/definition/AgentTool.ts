@@ -50,11 +50,16 @@ export const Task = Schema.Struct({ task: Schema.String })
  * Makes a tool from an agent or a group, for the `agents` of another agent.
  *
  * The model writes a `task` in words, or the `parameters` of a schema. The agent gets the task as text, and parameters as JSON text or as
- * `toInput` converts them. The result of the call is the agent's output, or its last text if it has no output schema; after a handoff, the
- * output of the agent that ended in control.
+ * `toInput` converts them. The result of the call is the agent's output as JSON, or its last text if it has no output schema; after a
+ * handoff, the output of the agent that ended in control.
  *
- * The state of the agent is kept in the call. So its approvals are found in the caller's state, its usage counts for the caller, and its
- * failure is a failed call.
+ * `name` and `description` are those of the agent by default; in the agent's name, characters that providers refuse are replaced. The call
+ * needs no approval unless `needsApproval` says so.
+ *
+ * While the agent runs or waits, its state is kept in the call. So its approvals are found in the caller's state. Its usage counts for the
+ * caller, and its failure is a failed call.
+ *
+ * Throws `InvalidName` if providers refuse `name`, and `MissingAgent` if the agent is `undefined`, because its module isn't loaded yet.
  *
  * @category combinators
  * @since 0.1.0

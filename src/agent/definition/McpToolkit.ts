@@ -2,7 +2,7 @@
  * The tools of an MCP server as a toolkit of an agent.
  *
  * 1. The model sees images and other files of the server, as far as its provider accepts them in results.
- * 2. A failure is told in a sentence, or in the server's own words.
+ * 2. If a call fails, the model reads the server's own words, or a sentence if there are none.
  * 3. A toolkit has the tools that the server had when it was made. Make one for each run to get changes.
  *
  * **Example** (An agent with all tools of a server, none of which may take longer or say more than this)
@@ -87,7 +87,7 @@ export type McpResult = typeof McpResult.Type
  *
  * **Details**
  *
- * - `prefix` is put before the name of each tool, such as `"reports__"`.
+ * - `prefix` is put before the name of each tool, such as `"reports__"`; none by default.
  * - `needsApproval` says which tools need approval; none by default. `"destructive"` goes by the server's annotations: a tool is
  *   destructive unless `readOnlyHint` is true or `destructiveHint` is false, as in the specification. These are hints, which you can rely
  *   on only if you trust the server.
@@ -214,10 +214,12 @@ const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): Readonly
  *
  * - A text is the result as it is, and so is the JSON of a result that has only structured content. Images and other files go to the model
  *   with the texts, by `toModelOutput`.
- * - The model reads an error that the server reports in the server's words, and a connection error in a sentence.
- * - Letters that providers don't accept in names of tools become `_`.
+ * - If the server reports an error, the model reads the server's words. If the request fails, it reads a sentence.
+ * - Letters that providers don't accept in names of tools become `_`. A name that would be too long, or equal to another, gets another end.
  * - The server's hints that a tool only reads, may destroy something, or may be repeated become annotations of `Tool`, such as
- *   `Tool.Idempotent`, which lets `ToolPolicy` repeat a call that timed out.
+ *   `Tool.Idempotent`, which lets the `retry` of a `ToolPolicy` repeat a call that timed out.
+ *
+ * Fails with `McpClientError` if the server doesn't list its tools.
  *
  * @category constructors
  * @since 0.1.0

@@ -16,13 +16,13 @@ export type { Price } from "../../domain/Spending.ts"
 export interface Limit {
   readonly onExhausted?: "finish"
 }
-/** Is reached when the run took `steps` steps, or so many whose tokens nobody reported if it counts those alone. */
+/** Is reached when the run took `steps` steps; with `counts: "Unreported"`, when it took so many whose tokens no provider reported. */
 export interface MaxSteps extends Limit {
   readonly _tag: "MaxSteps"
   readonly steps: number
   readonly counts?: "Unreported"
 }
-/** Is reached when the run used `tokens` tokens. */
+/** Is reached when the run used `tokens` input and output tokens, as far as providers reported them. */
 export interface Tokens extends Limit {
   readonly _tag: "Tokens"
   readonly tokens: number
@@ -44,7 +44,7 @@ export interface MaxDuration extends Limit {
   readonly _tag: "Duration"
   readonly millis: number
 }
-/** Finishes a run when the model's last answer called the tool `name`. */
+/** Finishes a run when the model's last answer called the tool `name`, and the call is settled. */
 export interface ToolCalled {
   readonly _tag: "ToolCalled"
   readonly name: string
@@ -110,10 +110,11 @@ const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefi
   options?.onExhausted === "finish" ? { ...limit, onExhausted: "finish" } : limit
 
 /**
- * Fails a run with `StepLimitReached` when its model, and the agents that it called, answered `steps` times.
+ * Fails a run with `StepLimitReached` if the agent's model, and those of the agents that it calls, have answered `steps` times and the run
+ * isn't done.
  *
- * A step is one answer of the model and the calls in it; the last step's calls are run. Like all limits it throws `InvalidLimit` for an
- * invalid number; `Infinity` sets no limit.
+ * A step is one answer of the model and the calls in it; the last step's calls are run. Throws `InvalidLimit` unless `steps` is a whole
+ * number from 0 on, or `Infinity`, which sets no limit.
  *
  * @category constructors
  * @since 0.1.0
@@ -125,7 +126,7 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
  * Fails a run with `BudgetExceeded` when its known input and output tokens reach `tokens`.
  *
  * Tokens that a provider doesn't report can't be counted. An agent without another limit fails with `StepLimitReached` after 20 answers
- * without reported tokens.
+ * without reported tokens. Throws `InvalidLimit` unless `tokens` is a whole number from 0 on or `Infinity`.
  *
  * @category budgets
  * @since 0.1.0
@@ -137,8 +138,10 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
  *
  * `prices` has the price of a million tokens of each model, by the name in the provider's responses; `otherwise` is the price of all other
- * models. A request without a price, or without reported tokens, costs an unknown amount, never 0. Then the run fails too, before it asks
- * again, and `unpriced` counts such requests.
+ * models, and of those that don't say their name. If a request has no price, or its tokens weren't reported and aren't free, its cost is
+ * unknown. Then the run fails too, before it asks again, and `unpriced` of the error counts such requests.
+ *
+ * Throws `InvalidLimit` unless `limit` is a number from 0 on.
  *
  * @category budgets
  * @since 0.1.0
@@ -156,7 +159,9 @@ export const cost = (
 
 /**
  * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. The calls of the model's
- * last answer are still run. Throws `InvalidName` if the name is empty.
+ * last answer are still run.
+ *
+ * Throws `InvalidName` if the name is empty, and `InvalidLimit` unless `calls` is a whole number from 0 on or `Infinity`.
  *
  * @category budgets
  * @since 0.1.0
@@ -172,7 +177,10 @@ export const toolCalls: {
 }
 
 /**
- * Fails a run with `BudgetExceeded` when it has run for a time. The time in which it was stopped doesn't count.
+ * Fails a run with `BudgetExceeded` when it has run for a time. The time in which it was stopped doesn't count. A request or a handler that
+ * takes longer isn't ended.
+ *
+ * Throws `InvalidLimit` for a negative or an invalid duration.
  *
  * @category budgets
  * @since 0.1.0
@@ -199,7 +207,8 @@ export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", nam
 export const noToolCalls: StopWhen = Object.freeze({ _tag: "NoToolCalls" })
 
 /**
- * Finishes a run when its state satisfies a predicate.
+ * Finishes a run when its state satisfies a predicate, which isn't asked before the model has answered in the run. A predicate that returns
+ * no boolean is a defect of the run.
  *
  * @category constructors
  * @since 0.1.0
@@ -207,7 +216,7 @@ export const noToolCalls: StopWhen = Object.freeze({ _tag: "NoToolCalls" })
 export const satisfies = (predicate: (state: AgentState) => boolean): StopWhen => ({ _tag: "Satisfies", predicate })
 
 /**
- * Stops a run as soon as one of the conditions does; the first one says how.
+ * Stops a run as soon as one of the conditions does. If several do, the first of them says how.
  *
  * @category combinators
  * @since 0.1.0
@@ -223,7 +232,7 @@ export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag
 export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "All", conditions })
 
 /**
- * The default condition of an agent, and the last resort of one whose condition has no limit: 20 steps.
+ * The default condition of an agent: 20 steps. It applies too if an agent's condition has no limit that every run must reach at some time.
  *
  * @category constants
  * @since 0.1.0

@@ -40,11 +40,11 @@ import * as DeferResult from "./DeferResult.ts"
  * - `retry`: when to try again after a failure of the handler; never by default. The schedule gets the failure, or a
  *   `Cause.TimeoutError` if the attempt timed out.
  * - `exclusive`: no other call of the turn runs beside it; `false` by default.
- * - `idempotent`: running it twice has the same effect as running it once, so an attempt that timed out is repeated too; by default what
- *   the tool's `Tool.Idempotent` annotation says. For any other tool it is unknown whether such an attempt took effect.
- * - `maxLength`: how many characters of a result the state keeps and the model reads; all by default. The rest is cut, and the model is told
- *   how much there was. A result that isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the texts in that
- *   are cut, and the state keeps the whole result for programs.
+ * - `idempotent`: running it twice has the same effect as running it once, so `retry` repeats an attempt that timed out too; by default
+ *   what the tool's `Tool.Idempotent` annotation says. For any other tool it is unknown whether such an attempt took effect.
+ * - `maxLength`: how many characters of a result or of a failure the state keeps and the model reads; all by default. The rest is cut, and
+ *   the model is told how much there was. What isn't a text is cut as JSON. If the tool says by `toModelOutput` what the model reads, the
+ *   texts in that are cut, and the state keeps the whole result for programs.
  *
  * @category models
  * @since 0.1.0
@@ -73,7 +73,9 @@ const checked = (policy: ToolPolicy): ToolPolicy => {
 }
 
 /**
- * Sets how a tool is run. Throws `InvalidLimit` for an invalid `maxLength`, or a `timeout` that isn't above 0.
+ * Returns the tool with a policy, in place of the one that it had.
+ *
+ * Throws `InvalidLimit` if `maxLength` isn't a whole number from 0 on or `Infinity`, or `timeout` isn't above 0.
  *
  * @category combinators
  * @since 0.1.0
@@ -84,7 +86,8 @@ export const set: {
 } = dual(2, <T extends Annotatable>(tool: T, policy: ToolPolicy): T => tool.annotate(ToolPolicy, checked(policy)) as T)
 
 /**
- * Sets how all tools of a toolkit are run, with or without handlers. A tool's own policy takes precedence.
+ * Returns the toolkit, with or without handlers, with a policy for all of its tools. Each option that a tool's own policy sets takes
+ * precedence. Throws `InvalidLimit` as `set` does.
  *
  * **Example** (Tools that end a call after half a minute, and one that takes longer)
  *
@@ -122,8 +125,8 @@ export const setAll: {
  * Ends a handler without a result: the result comes later, from outside of the run.
  *
  * The call stays open and the run stops, as for an approval. `AgentState.pendingResults` lists the calls that await their results;
- * `giveResult` and `giveFailure`, of a state, a session or a conversation on a cluster, end the wait. Nothing behind this Effect runs in the
- * handler but finalizers, which see a defect.
+ * `giveResult` and `giveFailure`, of a state, a session or a conversation on a cluster, end the wait. Of the handler, only finalizers run
+ * after this Effect; they see a defect. Outside of a tool's handler it dies.
  *
  * **Example** (A parcel that arrives some day)
  *
@@ -169,7 +172,7 @@ interface Annotatable {
 }
 
 /**
- * Returns how a tool is run.
+ * Returns the policy of a tool. `idempotent` is what the tool's `Tool.Idempotent` annotation says, unless the policy says it.
  *
  * @category getters
  * @since 0.1.0

@@ -8,7 +8,8 @@ import * as Wanted from "../../domain/Wanted.ts"
 import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Values } from "./GuardrailType.ts"
 
 /**
- * An agent's guardrails, by stage. The guardrails of a stage are asked in order, each about the value that the one before it passed on.
+ * An agent's guardrails, by stage; none by default. The guardrails of a stage are asked in order, each about the value that the one before
+ * it passed on.
  *
  * @category models
  * @since 0.1.0
@@ -16,13 +17,16 @@ import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Val
 export interface Guardrails<Output = unknown> {
   /** On what users say, before the agent's first request in a run. This includes words to an earlier agent that handed over. */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
-  /** On the agent's answers. Guardrails on text also judge text beside calls; what they refuse there is left out, and the run goes on. */
+  /**
+   * On the agent's answers. Guardrails on text also judge reasoning and text beside calls; what they refuse there is left out, and the run
+   * continues.
+   */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
-  /** On the parameters of calls. */
+  /** On the parameters of calls, except handoffs and `final_answer`. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined
-  /** On the results of calls. */
+  /** On the results of calls, failures too, except handoffs and `final_answer`. */
   readonly toolResult?: ReadonlyArray<AnyAt<"toolResult", Values["toolResult"]>> | undefined
-  /** On the agent's handoffs. */
+  /** On the agent's handoffs: those that its model requests, and those that a policy decides. */
   readonly handoff?: ReadonlyArray<AnyAt<"handoff", Values["handoff"]>> | undefined
   /**
    * Whether text is shown before the guardrails on the answer have seen it; it isn't by default. The event `TextWithdrawn` takes back

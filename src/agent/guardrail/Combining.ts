@@ -143,8 +143,8 @@ const compose = <Members extends ReadonlyArray<Any>>(
 /**
  * Asks all guardrails at once about the same value, which passes if all let it pass.
  *
- * One refusal stays as it is; several become one, each with its guardrail's name. If several guardrails replace the value, they do so one
- * after the other. No guardrails at all let everything pass.
+ * One refusal stays as it is; several become one: a block if one of them is a block. If several guardrails replace the value, these are
+ * asked again, one after the other, each about what the one before it passed on. No guardrails at all let everything pass.
  *
  * @category combinators
  * @since 0.1.0
@@ -153,7 +153,8 @@ export const all = <Members extends ReadonlyArray<Any>>(...members: Members): Co
   compose("all", members, (value, context) => askAll(members, value, context))
 
 /**
- * Asks guardrails one after the other, each about what the one before it passed on, and stops at the first that refuses.
+ * Asks guardrails one after the other, each about what the one before it passed on, and stops at the first that refuses. No guardrails at
+ * all let everything pass.
  *
  * @category combinators
  * @since 0.1.0
@@ -162,9 +163,10 @@ export const sequence = <Members extends ReadonlyArray<Any>>(...members: Members
   compose("sequence", members, (value, context) => askInOrder(members, value, context))
 
 /**
- * Asks guardrails one after the other until one lets the value pass; it is refused if all of them refuse it.
+ * Asks guardrails one after the other, each about the same value, until one lets it pass. The value is refused if all of them refuse it. A
+ * guardrail whose check failed counts as one that refuses, unless its `onError` is `"pass"`.
  *
- * Throws `NoGuardrails` when there are none.
+ * Throws `NoGuardrails` if there are none.
  *
  * @category combinators
  * @since 0.1.0
@@ -197,9 +199,10 @@ const mapVerdict = <On extends Subject, Value, E, R>(
   })
 
 /**
- * Blocks values that another guardrail lets pass, and lets pass values that it refuses.
+ * Blocks values that another guardrail lets pass, and lets pass values that it refuses. The `reason` of a block is `"…" let it pass` by
+ * default, with the guardrail's name.
  *
- * A check that failed hasn't refused the value, so that blocks here too (`docs/decisions/0008`).
+ * A check that failed hasn't refused the value, so it is a block here too (`docs/decisions/0008`).
  *
  * @category combinators
  * @since 0.1.0
@@ -214,7 +217,8 @@ export const not = <On extends Subject, Value, E, R>(
   })
 
 /**
- * Asks a guardrail only about values that satisfy a predicate; all others pass.
+ * Asks a guardrail only about values that satisfy a predicate; all others pass. A predicate that throws, or returns no boolean, ends the
+ * run with the defect `NoVerdict`.
  *
  * @category combinators
  * @since 0.1.0
@@ -235,7 +239,9 @@ export const when = <On extends Subject, Value, E, R>(
 }
 
 /**
- * Changes the blocks of a guardrail: to another reason, a warning, or a replacement.
+ * Changes the blocks of a guardrail, failed checks included, to the verdict that `f` returns: a block with another reason, a retry, a
+ * warning, a replacement, or a pass. Other verdicts stay. A function that throws, or returns no verdict, ends the run with the defect
+ * `NoVerdict`.
  *
  * @category combinators
  * @since 0.1.0

@@ -30,7 +30,7 @@ const TypeId = "~troupe/agent/Guardrail"
  */
 export type Subject = "text" | Stage
 
-/** The call that a guardrail judges: its parameters as JSON, and its `outcome` once it has a result. */
+/** The call that a guardrail judges: its id, its tool's name, its parameters as JSON, and its `outcome` once it has a result. */
 export interface CheckedCall {
   readonly id: string
   readonly name: string
@@ -83,8 +83,8 @@ export interface Internals {
 /**
  * A guardrail: it judges a value, and says whether the value may pass.
  *
- * `Value` is what it judges, `E` what its check may fail with, and `R` what the check needs. A check that fails doesn't fail the run:
- * `onError` says whether the value passes.
+ * `Value` is what it judges, `E` what its check may fail with, and `R` what the check needs. A run doesn't fail with `E`: if the check
+ * fails, `onError` says whether the value is blocked or passes.
  *
  * @category models
  * @since 0.1.0
@@ -154,12 +154,13 @@ export const isGuardrail = (u: unknown): u is Any => Predicate.hasProperty(u, Ty
 export interface Options<On extends Subject> {
   /**
    * What it judges; `"text"` by default, which fits every stage. It gets the whole text of an input or an answer, and each string in
-   * parameters, results and handoffs, including keys of objects that no schema declares.
+   * parameters, results, handoffs and answers with a schema, including keys of objects that no schema declares.
    */
   readonly on?: On | undefined
   /**
    * Whether the model is asked while the guardrail judges an input. By default, `"blocking"`, it isn't. With `"parallel"` it is, but its
-   * answer isn't shown and no tool runs before the input has passed. Other stages ignore this option.
+   * answer isn't shown and no tool runs before the input has passed. Other stages ignore this option, and so does an agent that is called
+   * as a tool. `all`, `any` and `sequence` are parallel only if all of their guardrails are.
    */
   readonly mode?: "blocking" | "parallel" | undefined
   /**
@@ -167,7 +168,7 @@ export interface Options<On extends Subject> {
    * asks its next guardrail.
    */
   readonly onError?: "block" | "pass" | undefined
-  /** How long a check may take; there is no limit by default. */
+  /** How long the Effect of a check may take; there is no limit by default. */
   readonly timeout?: Duration.Input | undefined
 }
 
@@ -180,8 +181,11 @@ type Check<On extends Subject, Value, E, R> = (
 /**
  * Makes a guardrail from a check: a function that returns a verdict, directly or in an Effect.
  *
- * A check that throws, or returns something else than a verdict, ends the run with the defect `NoVerdict`. Throws `InvalidName` if the name
- * is empty, and `InvalidOption` for an option that doesn't exist.
+ * A check that throws, or returns something else than a verdict, ends the run with the defect `NoVerdict`. If its Effect fails, `onError`
+ * applies.
+ *
+ * Throws `InvalidName` if the name is empty. Throws `InvalidOption` if the check isn't a function, `on`, `mode` or `onError` has another
+ * value than those listed, or `timeout` isn't above 0.
  *
  * **Example** (A guardrail of one's own)
  *

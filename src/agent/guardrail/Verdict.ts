@@ -23,7 +23,7 @@ export interface Warn {
   readonly _tag: "Warn"
   readonly reason: string
 }
-/** The value may not pass, but the model reads why and may try again. */
+/** The value may not pass; the model reads why and may try again. At the stage `input` it is a block. */
 export interface Retry {
   readonly _tag: "Retry"
   readonly feedback: string
@@ -58,7 +58,8 @@ export const pass: Pass = Object.freeze({ _tag: "Pass" })
 /**
  * Lets another value pass instead.
  *
- * The model sees the replaced input, the state holds the replaced answer, and the handler gets the replaced parameters.
+ * The model reads the new input or result, the state holds the new answer, and the handler gets the new parameters. A value that doesn't
+ * fit its place is a block: an answer that `output` doesn't accept, parameters that aren't JSON, a handoff to another target.
  *
  * @category verdicts
  * @since 0.1.0
@@ -66,7 +67,7 @@ export const pass: Pass = Object.freeze({ _tag: "Pass" })
 export const replace = <A>(value: A, reason: string): Replace<A> => ({ _tag: "Replace", value, reason })
 
 /**
- * Lets the value pass; an event says what is wrong with it.
+ * Lets the value pass; the event `GuardrailSettled` says what is wrong with it.
  *
  * @category verdicts
  * @since 0.1.0
@@ -76,8 +77,9 @@ export const warn = (reason: string): Warn => ({ _tag: "Warn", reason })
 /**
  * Tells the model what is wrong, and lets it try again.
  *
- * An answer goes back as often as the agent's `outputRetries` says, and is blocked after that. A call fails with the feedback as its
- * result. What a user said can't be tried again, so it is blocked.
+ * An answer goes back as often as the agent's `outputRetries` says, and is blocked after that. A call, a result or a model's handoff is a
+ * failed call with the feedback as its result. What a user said can't be tried again, so it is blocked; so are text beside calls and a
+ * handoff that a policy decided.
  *
  * @category verdicts
  * @since 0.1.0
@@ -87,8 +89,9 @@ export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
 /**
  * Blocks the value.
  *
- * A blocked input or answer ends the run with `GuardrailBlocked`. A blocked call, result or handoff is a failed call, which the model
- * reads.
+ * A blocked input or answer fails the run with `GuardrailBlocked`, and so does a blocked handoff that a policy decided. A blocked call,
+ * result or handoff of the model is a failed call, which the model reads; the failure of a fatal tool fails the run. Blocked text beside
+ * calls is left out.
  *
  * @category verdicts
  * @since 0.1.0

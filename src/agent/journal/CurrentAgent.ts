@@ -7,7 +7,9 @@ import * as Context from "effect/Context"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
 /**
- * The agent that is running: its name, the names and calls that lead to it, and its current state.
+ * The agent that is running: its name and its state at the time of reading.
+ *
+ * `path` has the names from the outermost agent to this one: each called the next as a tool. `calls` are the ids of these calls.
  *
  * @category models
  * @since 0.1.0
@@ -20,7 +22,7 @@ export interface RunningAgent {
 }
 
 /**
- * The agent that is running, or `undefined` outside any run.
+ * The agent that is running, or `undefined` in code that no agent runs.
  *
  * @category references
  * @since 0.1.0

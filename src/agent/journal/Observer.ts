@@ -14,7 +14,7 @@ import { Host } from "../../modes/Host.ts"
 import { CurrentOperations } from "./OperationsUnderWay.ts"
 
 /**
- * Handles an event. The run waits for it, it can't be interrupted, and it can't fail.
+ * A function that handles an event. The run waits for its Effect, which can't fail or be interrupted. A defect in it ends the run.
  *
  * @category models
  * @since 0.1.0
@@ -39,8 +39,9 @@ const withoutPlace = Context.omit(Host, CurrentOperations) as <R>(self: Context.
  * Calls `observer` with the events of every run inside an effect, except runs that the observer itself starts. The observer may need
  * services.
  *
- * It may change the conversation of the agent whose event it sees at once, by `SystemPrompt` and `Mode`. Such a change fails with
- * `Unavailable` if the event is itself such a change, or the end of a run. Talking to the agent and entering modes always fail.
+ * It may change the conversation of the agent whose event it sees, by `SystemPrompt` and `Mode`; the change applies at once. If the event
+ * is itself such a change, or the end of a run, the change fails with the `ModeError` `Unavailable`. Talking to the agent and entering
+ * modes always fail: `Mode.call` and `Mode.enter` with a `ModeError`, the session's operations with `ReentrantOperation`.
  *
  * @category combinators
  * @since 0.1.0

@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 
 /**
- * Whether spans hold messages, parameters and results; they don't by default.
+ * Whether spans hold what was said: messages, instructions, tools, parameters, results, and the texts of errors. They don't by default.
  *
  * @category references
  * @since 0.1.0

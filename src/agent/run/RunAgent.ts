@@ -67,10 +67,11 @@ const streamWith = (self: Any, from: (roster: Roster) => From): Stream.Stream<Ag
   })
 
 /**
- * Runs an agent, or a group, on a user's input in a new conversation, until it has an answer or waits for approvals.
+ * Runs an agent, or a group, on a user's input in a new conversation, until it has an answer or waits for approvals or results.
  *
  * The state says which agent is in control at the end (`agent`), and which were before (`trail`). Fails with `AgentError`, which holds the
- * state, or with the own error of a tool that the agent names in `fatal`.
+ * state, or with an error of your own, which holds none: of a tool in `fatal`, or of an Effect or a Layer that you gave the agent. `settle`
+ * and `failedState` return the state then too.
  *
  * @category running
  * @since 0.1.0
@@ -79,17 +80,19 @@ export const run: Runs<[input: Input, options?: RunOptions]> = runsFrom((roster,
   begin(roster, input, options)
 )
 
-/** Options of a new conversation: a system message of its own, beside the agent's instructions. */
+/** Options of a new conversation: a system message, which the model reads after the agent's instructions. */
 export type RunOptions = Pick<FromOptions, "systemMessage">
 
-/** Options of a conversation that continues: with the agent that was in control, or with the first again. */
+/** Options of a conversation that continues: which agent answers; by default the one last in control. */
 export type ContinueOptions = Pick<FromOptions, "control">
 
 /**
  * Runs an agent on what the user says next in a conversation.
  *
  * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. The state may be in any status. If
- * approvals are pending, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
+ * calls await approval or results, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
+ *
+ * Fails as `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
  * @since 0.1.0
@@ -100,7 +103,8 @@ export const continueConversation: Runs<[state: AgentState.AgentState, input: In
   )
 
 /**
- * Runs an agent on several inputs, one after the other in one conversation, and returns the last state.
+ * Runs an agent on several inputs, one after the other in one conversation, and returns the last state. The first run that fails ends it.
+ * Without inputs it returns an empty state.
  *
  * @category running
  * @since 0.1.0
@@ -116,10 +120,10 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 )
 
 /**
- * Continues a state where it stopped: after approvals, an interruption, or a restart.
+ * Continues a state where it stopped: after approvals, results that came later, an interruption, or a restart.
  *
- * A state that has ended, even `Failed`, is returned unchanged; `AgentState.reopen` makes one that continues. Fails with `AgentMismatch` if
- * the state names an agent, a tool or a mode that this one doesn't have.
+ * A state that has ended, even `Failed`, is returned unchanged; `AgentState.reopen` makes one that continues. Fails as `run` does, and with
+ * `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
  * @since 0.1.0
@@ -127,8 +131,8 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 export const resume: Runs<[state: AgentState.AgentState]> = runsFrom((roster, state) => begin(roster, state))
 
 /**
- * Runs an agent on an input, or continues a state, and returns the last state even if the run fails: its status is `Failed` then.
- * Interruptions and defects are passed on.
+ * Runs an agent on an input, or continues a state, and returns the last state even if the run fails: then its status is `Failed`.
+ * Interruptions and defects aren't caught.
  *
  * @category running
  * @since 0.1.0
@@ -149,10 +153,10 @@ export const settle: {
 )
 
 /**
- * Takes one step: one answer of the model and the calls in it, or the calls that are open. No run starts or ends.
+ * Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. No run starts or ends.
  *
- * A state that needs nothing, because it has ended or waits for approvals, is returned unchanged. `AgentState.ask` makes a state to begin
- * with.
+ * A state that needs nothing, because it has ended or waits for approvals or results, is returned unchanged. `AgentState.ask` makes a state
+ * to begin with. Fails as `resume` does.
  *
  * @category running
  * @since 0.1.0
@@ -166,9 +170,11 @@ export const step: Runs<[state: AgentState.AgentState]> = dual(
  * Runs an agent and streams every event, text as it arrives.
  *
  * Takes an input, a state to continue, or both (`{ state }`) to continue a conversation. The model is asked to stream. The last event,
- * `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; the stream then ends as the run did.
- * `AgentEvent.isRunEnd` finds it. A reader that is interrupted, or leaves, sees no more events: `Agent.observe` shows them all, those that
- * end the run too.
+ * `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; `AgentEvent.isRunEnd` finds it. Then the stream
+ * ends, or fails as `run` does.
+ *
+ * The run waits while the reader is 256 events behind. A reader that is interrupted, or leaves, interrupts the run, and sees no more
+ * events: `Agent.observe` shows them all, those that end the run too.
  *
  * @category running
  * @since 0.1.0

@@ -23,13 +23,20 @@ export interface From extends Pick<Runnable.From, "beside"> {
 }
 
 /**
- * Where a run starts: the state of the conversation to continue, or a system message for a new one.
- *
- * With `control: "first"` the agent that begins conversations answers, instead of the agent last in control.
+ * Where a run with an input starts: in a new conversation, or in that of a state. A run that continues a state without an input ignores
+ * these options.
  */
 export interface FromOptions {
+  /**
+   * A text for a new conversation, which the model reads after the agent's instructions; none by default. Ignored if there is a `state`.
+   */
   readonly systemMessage?: string | undefined
+  /** The state whose conversation the input continues; by default a new conversation begins. */
   readonly state?: AgentState | undefined
+  /**
+   * Who answers: `"current"`, the default, is the agent last in control. `"first"` is the agent that begins conversations; in a group with
+   * a picker, the one that is picked. While calls or a handoff are open, or if that agent lacks an entered mode, the current agent answers.
+   */
   readonly control?: "current" | "first" | undefined
 }
 

@@ -79,7 +79,8 @@ export class StoredStateUnreadable
 {}
 
 /**
- * The agent in control doesn't have the tool. A tool of the same name with other schemas is another tool.
+ * The agent in control can't run the tool now: it doesn't have the tool, a setting or a mode hides the tool, or another agent answers its
+ * calls. A tool of the same name with other schemas is another tool.
  *
  * @category errors
  * @since 0.1.0
@@ -137,9 +138,8 @@ export class ResultPending extends ErrorClass<ResultPending>("troupe/agent/Sessi
 }, ({ callId, tool }) => `Call "${callId}" of tool "${tool}" awaits its result: give it by \`giveResult\``) {}
 
 /**
- * An invoked tool returned neither a result nor a failure of its own: it took too long, its result didn't fit its schema, or a guardrail blocked
- * the call or its result.
- * The call is settled, and the model reads the same text.
+ * An invoked tool returned neither a result nor a failure of its own: it took too long, its result didn't fit its schema, or a guardrail
+ * blocked the call or its result. The call is settled, and the model reads what `issue` says.
  *
  * @category errors
  * @since 0.1.0

@@ -17,7 +17,7 @@ import { nestedOrAlone, type OpenSession, operation } from "./OpenSession.ts"
 import * as OperationQueue from "./OperationQueue.ts"
 import type { SessionReceiver } from "./SessionReceiver.ts"
 
-/** Options of a call: the agent that was in control continues, or the first one begins again. */
+/** Options of a call: which agent answers; by default the one last in control. */
 export type CallOptions = Pick<FromOptions, "control">
 
 const startOf = ({ ref, roster }: OpenSession, input: Input | undefined, options: CallOptions | undefined): From =>

@@ -108,9 +108,12 @@ const open = Effect.fnUntraced(function*(id: string) {
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
  * The state is saved when a run begins, when a model has asked for calls, after each call's result and every step, at the end of
- * each operation, and when the session is closed during one. If a step can't be saved, its run stops before it does anything else.
+ * each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
+ * anything else: `StoreConflict` if another session has saved under the id, or `StoreUnavailable`.
  *
- * Throws `InvalidName` if the id is empty. The session's keys are its id, and its id before a `#`. `KeyValueStore.prefix` keeps them apart from others in the same store.
+ * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
+ * others. Opening a session fails with `StoreUnavailable` if the store can't be read, and with `StoredStateUnreadable` if what is stored
+ * isn't a state. Throws `InvalidName` if the id is empty.
  *
  * @category stores
  * @since 0.1.0
@@ -133,7 +136,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
   Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, id), (stored) => stored?.state))
 
 /**
- * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on.
+ * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
+ * stored. Fails with `StoreUnavailable` if the store can't remove it.
  *
  * @category stores
  * @since 0.1.0
@@ -153,7 +157,8 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
 
 /**
  * Provides a `KeyValueStore` in a folder, which is created if it doesn't exist. A value is written whole or not at all, even if the process
- * dies; a reader meanwhile finds the old value.
+ * dies; a reader meanwhile finds the old value. One process at a time may use the folder. Fails with `PlatformError` if the folder can't be
+ * created.
  *
  * @category layers
  * @since 0.1.0

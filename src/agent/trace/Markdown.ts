@@ -30,8 +30,9 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a Markdown log shows.
  *
- * `maxLength` is the number of characters of each text, of each call's parameters and of each result; 10,000 by default. A name within a
- * line has at most 200.
+ * `maxLength` is the greatest number of characters of each text, of each call's parameters and of each result; 10,000 by default. What is
+ * within a line, such as a name, has at most 200. Functions with this option throw `InvalidLimit` unless it is a whole number from 0 on or
+ * `Infinity`.
  *
  * @category models
  * @since 0.1.0
@@ -175,7 +176,8 @@ const remains = (state: AgentState): string => {
 }
 
 /**
- * Returns what one event adds to the Markdown log of its run. Deltas, and starts of guardrails, add nothing.
+ * Returns what one event adds to the Markdown log of its run. Deltas, and starts of guardrails, add nothing. Throws `InvalidLimit` for an
+ * invalid `maxLength`.
  *
  * @category conversions
  * @since 0.1.0
@@ -291,7 +293,8 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
 /**
  * Returns events as a Markdown log: a section for each step, with the steps of called agents below those of their callers.
  *
- * The events may be those of several runs or of a run that isn't over, and may come from a store.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store. Throws `InvalidLimit` for an invalid
+ * `maxLength`.
  *
  * **Gotchas**
  *

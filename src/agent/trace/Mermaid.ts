@@ -26,7 +26,7 @@ import { modeLine } from "./ModeLine.ts"
 /**
  * How much a diagram shows.
  *
- * `maxLength` is the number of characters of each name and message; 80 by default.
+ * `maxLength` is the greatest number of characters of each name and message; 80 by default. A longer one is cut and ends with `…`.
  *
  * @category models
  * @since 0.1.0
@@ -262,7 +262,8 @@ const draw = (on: Canvas, event: AgentEvent, drawing: Drawing | undefined): void
 /**
  * Returns events as a Mermaid sequence diagram, for ```` ```mermaid ```` blocks and editors that draw them.
  *
- * The events may be those of several runs or of a run that isn't over, and may come from a store.
+ * The events may be those of several runs or of a run that isn't over, and may come from a store. Throws `InvalidLimit` unless `maxLength`
+ * is a whole number from 0 on or `Infinity`.
  *
  * **Gotchas**
  *

@@ -18,7 +18,7 @@ export { fragment, type MarkdownOptions, toMarkdown } from "./Markdown.ts"
 export * from "./Mermaid.ts"
 
 /**
- * How a log is written to a file: `append` keeps the file's existing content, which is overwritten otherwise.
+ * How a log is written to a file: `append` keeps the file's existing content, which is overwritten by default.
  *
  * @category models
  * @since 0.1.0
@@ -92,8 +92,8 @@ const toFileWith = <A, E, R>(
  * The file is readable up to the last event, even if the process dies; it isn't synced to disk against a power cut. Called agents and
  * agents that take over write to the same log, each under its name.
  *
- * If the file can't be opened, the effect fails before anything runs. If an event can't be written, the run continues: a warning is
- * logged once, and nothing more is written.
+ * If the file can't be opened, the effect fails with `PlatformError` before anything runs. If an event can't be written, the run continues:
+ * a warning is logged once, and nothing more is written. Throws `InvalidLimit` for an invalid `maxLength`.
  *
  * **Gotchas**
  *

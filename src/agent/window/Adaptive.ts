@@ -6,7 +6,10 @@
 import { InvalidWindow, limitOf } from "./InvalidWindow.ts"
 
 /**
- * What tokens cost, in any currency, and how much that counts: from 0, not at all, to 1; 0.5 by default.
+ * What tokens cost, and how much that counts.
+ *
+ * `price` has the prices of the same number of input and output tokens, in any one currency. If one of them is 0, the price doesn't count.
+ * `costSensitivity` is how much it counts, from 0, not at all, to 1; 0.5 by default.
  *
  * @category models
  * @since 0.1.0
@@ -38,8 +41,9 @@ const savedBy = ({ costSensitivity = 0.5, price: { input, output } }: AdaptiveOp
  * Returns how many tokens of a model's context to use, for `maxTokens`: 60 % of one up to 32,000 tokens, 70 % up to 100,000, 75 % up to
  * 200,000, and 80 % of a larger one.
  *
- * A small context fills up faster, so more of it is kept free for answers. With a `price`, up to a fifth less is used: the more of the
- * price is that of input, the less. Throws `InvalidWindow` if the size isn't a whole number from 1 on, or an option isn't in its range.
+ * A small context fills up faster, so more of it is kept free for answers. With a `price`, up to a tenth less is used, or up to a fifth
+ * with `costSensitivity: 1`. The larger the input's share of the two prices, the less is used. Throws `InvalidWindow` if the size isn't a
+ * whole number from 1 on, or an option isn't in its range.
  *
  * **Example** (Contexts of three sizes)
  *

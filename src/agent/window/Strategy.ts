@@ -23,7 +23,8 @@ export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unkn
 
 /**
  * What a strategy does: it chooses turns, or lets turns be summarized. It is asked if there is too much. A step that `needsNoLimit` is
- * asked even if no limit is set, and one that `isLimit` itself is always asked. Turns are summarized with a `model` if that isn't the agent's.
+ * asked even if no limit is set, and one that `isLimit` itself is always asked. Turns are summarized with a `model` if that isn't the
+ * agent's.
  */
 export type Step =
   | {
@@ -39,7 +40,7 @@ export type Step =
   }
 
 /**
- * How a context window chooses what is sent. `E` is what a run may fail with by it, and `R` what it needs.
+ * How a context window chooses what is sent. `E` is what a run may fail with because of the strategy, and `R` what the strategy needs.
  *
  * @category models
  * @since 0.1.0
@@ -53,7 +54,10 @@ type Any = Strategy<unknown, unknown>
 
 /**
  * A strategy of your own: a function of the turns, with what each counts for, and of the room for them. It returns the turns that are
- * sent. It may change turns.
+ * sent, and may change turns.
+ *
+ * Turns that must stay are put back if it leaves them out, duplicates are removed, and open calls in changed turns are settled. If there is
+ * still too much, the oldest turns are left out. If it returns no array, the run dies with a `TypeError`.
  *
  * @category models
  * @since 0.1.0
@@ -87,7 +91,8 @@ export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
     : self[TypeId].steps
 
 /**
- * Leaves out the oldest turns, as many as have to go. A window without a strategy does this.
+ * Leaves out the oldest turns, as many as have to go. A window without a strategy does this, and so does any window after its strategy if
+ * there is still too much.
  *
  * @category strategies
  * @since 0.1.0
@@ -103,7 +108,7 @@ export const oldestFirst: Strategy = choosing(Choosing.oldestFirst)
 export const middleOut: Strategy = choosing(Choosing.middleOut)
 
 /**
- * Sends the last `count` turns, even if there is room for more. It is a limit itself and needs no other.
+ * Sends the last `count` turns, and those that must stay, even if there is room for more. It is a limit itself and needs no other.
  *
  * Throws `InvalidWindow` unless `count` is a whole number from 0 on.
  *
@@ -114,10 +119,10 @@ export const recentTurns = (count: number): Strategy =>
   choosing(Choosing.recentTurns(limitOf("strategy", count, 0)), true)
 
 /**
- * Sends a marker in place of results of calls, those of the oldest turns first. The model sees what it called, and that the result was
- * left out.
+ * Sends a marker in place of results of calls, those of the oldest turns first, until `maxTokens` holds. The model sees what it called, and
+ * that the result was left out. It leaves out no turns, so it does nothing for `maxTurns`.
  *
- * Results of calls that a provider ran itself, and results that the model hasn't read yet, stay.
+ * Results of calls that a provider ran itself, results that the model hasn't read yet, and those in pinned turns stay.
  *
  * @category strategies
  * @since 0.1.0
@@ -125,7 +130,7 @@ export const recentTurns = (count: number): Strategy =>
 export const dropToolResults: Strategy = choosing(Choosing.withoutResults)
 
 /**
- * Puts strategies one after the other: each is asked if those before it left too much.
+ * Puts strategies one after the other: each is asked if those before it left too much. `recentTurns` is always asked.
  *
  * @category strategies
  * @since 0.1.0

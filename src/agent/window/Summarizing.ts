@@ -18,7 +18,7 @@ import { fromSteps, type Model, type Step, type Strategy, type Summarize } from 
 type SummarizeOptions = SummaryByModel.SummarizeOptions
 
 /**
- * Error for a summary without words, which would delete the turns that it stands for.
+ * Error for a summary without words, which would delete the turns that it stands for. `turns` is their number.
  *
  * @category errors
  * @since 0.1.0
@@ -57,15 +57,15 @@ const stepBy = (
  *
  * **Details**
  *
- * An effect makes the summary, or a model given as a Layer, which a run builds once, or the agent's own model. It is made if too much would be sent, of so many
- * turns that half of the window is free (`target` says another part). It is given a conversation: the last summary, if there is one, and
- * the turns that go.
+ * An effect makes the summary, or a model: that of a Layer, which a run builds once, or by default the agent's own. The summary is made if
+ * too much would be sent, of so many turns that half of the window is free (`target` says another part). What makes it gets a conversation:
+ * the last summary, if there is one, and the turns that go.
  *
- * The event `ConversationSummarized` tells the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
- * and runs send it again. When more turns must go, it is made anew of itself and them.
+ * The event `ConversationSummarized` has the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
+ * and runs send it again. When more turns must go, a new summary is made of the last one and those turns.
  *
- * Its failure fails the run. A summary without words fails the run with `EmptySummary`. Such an error holds
- * no state: `Agent.settle` keeps it.
+ * If the effect or the Layer fails, the run fails with that error, and with an `AiError` if the model fails. A summary without words fails
+ * the run with `EmptySummary`. These errors hold no state: `Agent.settle` returns it.
  *
  * @category strategies
  * @since 0.1.0

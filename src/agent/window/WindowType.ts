@@ -21,8 +21,8 @@ export interface Internals {
 }
 
 /**
- * How much of a conversation an agent's requests send. `E` is what a run may fail with because of it beside `AgentError`, and `R` what
- * it needs.
+ * How much of a conversation an agent's requests send. `E` is what a run may fail with because of the window besides `AgentError`, and `R`
+ * what the window needs.
  *
  * @category models
  * @since 0.1.0

@@ -18,7 +18,7 @@ import { type Judge, type JudgeService, type Material, type Score, score } from 
  * @since 0.1.0
  */
 export interface JudgeOptions<By extends Judge = Judge> extends Omit<Options<"text">, "on"> {
-  /** The lowest score that passes, from 0 to 1. */
+  /** The lowest score that passes, from 0 to 1; 0.7 by default, and 0.8 for `safety`. */
   readonly threshold?: number | undefined
   /** Which model judges; `"languageModel"` by default. */
   readonly by?: By | undefined
@@ -69,7 +69,8 @@ const judged = <By extends Judge, E = never, R = never>(
  * model fails, or its answer isn't such a score, the check fails, and `onError` applies. The text is quoted so that it can't end the
  * quotation and is distinguished from instructions. A text can still persuade a model, so use a judge besides rules, not instead of them.
  *
- * Throws `InvalidOption` for an empty criterion, a threshold below 0 or above 1, and a judge that doesn't exist.
+ * Throws `InvalidOption` for an empty criterion, a threshold below 0 or above 1, and a judge that doesn't exist, and `InvalidName` for an
+ * empty `name`.
  *
  * **Example** (Answers without promises)
  *
@@ -147,7 +148,8 @@ export const safety = <By extends Judge = "languageModel">(options?: JudgeOption
  * Asks a model how far a text says only what given sources say, and blocks it if the score is below `threshold`, 0.7 by default.
  *
  * `sources` are texts, or a function of the guardrail's context that returns them, directly or in an Effect, for example the results of the
- * run's tools. Without sources the text is blocked, and no model is asked. See `judge` for how a model is asked.
+ * run's tools. Without sources the text is blocked, and no model is asked. If the Effect fails, `onError` applies. See `judge` for how a
+ * model is asked.
  *
  * @category built-in
  * @since 0.1.0

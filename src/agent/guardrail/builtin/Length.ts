@@ -19,8 +19,8 @@ const lengthOf = (text: string, most: number): number => {
  * Blocks a text that is too short or too long.
  *
  * `min` and `max` count code points, both inclusive: "😀" is one, though a string stores it as two. What looks like one character may be
- * several: "🇩🇪" and "👍🏽" are two, and so is "é" if it is an "e" with an accent behind it. At least one of both must be given. Throws
- * `InvalidOption` if a limit isn't a whole number of at least 0, or `max` is below `min`.
+ * several: "🇩🇪" and "👍🏽" are two, and so is "é" if it is an "e" with an accent behind it. Throws `InvalidOption` if neither is given, a
+ * limit isn't a whole number of at least 0, or `max` is below `min`.
  *
  * **Example** (What counts as one)
  *

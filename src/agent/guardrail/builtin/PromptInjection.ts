@@ -24,8 +24,8 @@ import { block, pass, type Verdict } from "../Verdict.ts"
  * | `hidden` | letters that can't be seen, text that is shown the other way round |
  *
  * Each pattern has a severity: `high` if harmless texts hardly ever match it, `medium` if some do, `low` if many do. A match of at least
- * the severity `threshold` blocks; `"medium"` by default. By default all `categories` are searched for. Case, accents, letters that look
- * alike, invisible characters, digits for letters, signs between words or letters and `s p a c e d` words make no difference.
+ * the severity `threshold`, `"medium"` by default, blocks the text. All `categories` are searched for by default. Case, accents, letters
+ * that look alike, invisible characters, digits for letters, signs between words or letters and `s p a c e d` words make no difference.
  *
  * Patterns find usual wordings. They miss other words, other languages, encodings, and instructions in pieces; and they match harmless
  * texts, such as this one. So they only reduce what reaches a model. If an agent must not do something, its tools must not allow it.

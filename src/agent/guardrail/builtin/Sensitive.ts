@@ -16,11 +16,12 @@ import { type Action, guard } from "./Found.ts"
  * | kind | what is found |
  * |---|---|
  * | `email` | letters, digits and `._%+'-`, an `@`, and a domain whose last label is of letters |
- * | `phone` | `+` and 8 to 15 digits (E.164), three, three and four digits, or groups behind a 0, `(0`, `0…/` or 00 and beside no others |
+ * | `phone` | `+` and 8 to 15 digits (E.164); three, three and four digits; groups after 0, `(0`, `0…/` or 00, with no others beside them |
  * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
  * | `ssn` | a US social security number in its groups, except for those that aren't given out |
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
- * | `ip` | an IPv4 or IPv6 address, except for a host's own; behind `v` or `version` four numbers are a version |
+ * | `ip` | an IPv4 or IPv6 address, except those that every host has (`127.0.0.1`, `::1`); after `v` or `version`, four numbers are a
+ * version |
  *
  * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
  * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
@@ -67,14 +68,16 @@ export const pii = (
  *
  * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`,
  * `DB_PASSWORD=…`, "my password is …"): in quotes, with a digit or a sign in it, or where its line says nothing else. Names to be
- * filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" are none.
+ * filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" aren't passwords.
  *
- * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least, or else by chance
- * alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with
- * at least 4.2 bits of entropy per character (Shannon), and at least every fourth is followed by one of another kind. So words,
- * paths, names made of words, UUIDs and hashes aren't tokens, and of random keys in Base64 97 in 100 with 32 characters are, and 99
- * in 100 with 40. Hashes after `sha512-`, files in `data:` addresses, certificates and public keys are none either. A key of
- * hexadecimal digits can't be told from a hash: it is found only after its name.
+ * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least, or else by
+ * chance alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with at least 4.2 bits of entropy
+ * per character (Shannon), and at least every fourth is followed by one of another kind. So words, paths, names made of words, UUIDs and
+ * hashes aren't tokens. Of random keys in Base64, 97 in 100 with 32 characters are found, and 99 in 100 with 40. Hashes after `sha512-`,
+ * files in `data:` addresses, certificates and public keys aren't tokens either. A key of hexadecimal digits can't be told from a hash: it
+ * is found only after its name.
+ *
+ * Masking replaces each finding by `[redacted token secret]` and the like, and changes nothing else.
  *
  * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.

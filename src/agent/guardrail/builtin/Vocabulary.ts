@@ -59,12 +59,12 @@ const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(",
 const fewWords = 5
 
 /**
- * Blocks a text with words of a denied topic, or a text of more than five words without a word of an allowed topic.
+ * Blocks a text with a word of a topic in `deny`, and, if `allow` is given, a text of more than five words without a word of a topic in it.
  *
  * Topics are recognized by their words alone, found as by `profanity` but not in disguise. A star at the end of a word stands for its other
  * forms (`"refund*"`). Use `judge` for the meaning of a text.
  *
- * Throws `InvalidOption` if neither is given, or one without topics, and for a topic without words or with an empty one.
+ * Throws `InvalidOption` if neither is given, one has no topics, or a topic has no words or an empty one.
  *
  * **Example** (A desk that gives no advice on health)
  *
@@ -116,10 +116,10 @@ export const topic = (
  * Blocks a text in a tone that isn't allowed.
  *
  * Tones are recognized by English words: `casual` ("hey", "gonna"), `friendly` ("hello", "happy to"), `formal` ("hereby", "pursuant"),
- * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may sound
- * in several ways, and all must be allowed; one that shows no sign of any passes. Whether it is polite, `judge` can say.
+ * `professional` ("please", "regards"); and by exclamation marks at the end of at least every third sentence: `excited`. A text may have
+ * several tones, and all of them must be allowed; a text without a sign of any passes. Use `judge` to find out whether a text is polite.
  *
- * Throws `InvalidOption` for a tone that doesn't exist.
+ * Throws `InvalidOption` if `allow` isn't a list, and for a tone that doesn't exist.
  *
  * @category built-in
  * @since 0.1.0

@@ -25,7 +25,7 @@ export const injectionCategories = [
 ] as const
 
 /**
- * How certain a pattern is: `high` if harmless texts hardly ever match it, `low` if many do.
+ * How certain a pattern is: `high` if harmless texts hardly ever match it, `medium` if some do, `low` if many do.
  *
  * @category models
  * @since 0.1.0

@@ -53,8 +53,8 @@ const beginnings =
 type Provider = keyof typeof providers
 
 /**
- * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a signed or encrypted JSON web token, a password, or a token
- * that matches no rule but looks random.
+ * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a signed or encrypted JSON web token, a password, or another
+ * token, which is known by its name or looks random.
  *
  * @category models
  * @since 0.1.0
