@@ -73,7 +73,7 @@ export const fromNames = <Names extends string, E, R>(
 export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * Returns the names that a picker is known to return; none if it is a user's function, which may return any.
+ * Returns the names that a picker is known to return; none for a picker of `make`, whose function may return any.
  *
  * @category getters
  * @since 0.1.0
@@ -81,7 +81,7 @@ export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, 
 export const namesOf = (self: Any): ReadonlyArray<string> => self[TypeId].names
 
 /**
- * Picks the agent that begins.
+ * Returns the name of the agent that begins, in an Effect that fails as the picker does.
  *
  * @category combinators
  * @since 0.1.0
