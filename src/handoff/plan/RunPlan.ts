@@ -148,8 +148,8 @@ export const stream: {
 } = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
 
 /**
- * Continues a plan from results, as `resume` does, and streams its events. Fails with `PlanMismatch`, before any event, if the results name a
- * node that the plan doesn't have.
+ * Continues a plan from results, as `resume` does, and streams its events. Fails with `PlanMismatch`, before any event, if the results
+ * name a node that the plan doesn't have.
  *
  * @category running
  * @since 0.1.0
