@@ -101,8 +101,8 @@ export interface Options<S = never> {
   /** How many of the newest events are kept; all by default. Older ones are removed when the state is stored. */
   readonly keepEvents?: number | undefined
   /**
-   * Whether each start of a request or a call is stored before it begins, so that readers see it at once; `false` by default. That of a call
-   * whose tool isn't idempotent always is.
+   * Whether each start of a request or a call is stored before it begins, so that readers see it at once; `false` by default. The start of
+   * a call whose tool isn't idempotent always is.
    */
   readonly tellsStarts?: boolean | undefined
   /** Services of a conversation's own, made before its first run on a runner, and released when it leaves the memory; none by default. */
