@@ -55,24 +55,26 @@ export { CurrentSettings, type Settings, settings } from "./Settings.ts"
 export type { Timeouts } from "./Timeouts.ts"
 
 /**
- * Settings of all requests to a model, and how schemas, results and files are sent to it.
- *
- * **Details**
- *
- * - `codecTransformer` makes the JSON Schema of structured output. By default it is Anthropic's for models of Anthropic, and OpenAI's for
- *   all others.
- * - `resultFiles` says whether results of tools may contain files, such as images. If not, the model reads the texts beside them and a
- *   note. By default they may, except for providers with OpenAI's chat completions, whose results are texts: packages would send the file's
- *   base64 as text.
- * - `download` says how to download files by address that the provider doesn't fetch itself, according to the model's `supportedUrls`. With
- *   `false` each address is sent to the provider as it is.
+ * Settings of all requests to a model, and how schemas, results and files are sent to it; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Options extends Settings {
+  /**
+   * Makes the JSON Schema of structured output and of tools with `Tool.Strict`. By default it is Anthropic's for providers with `anthropic`
+   * in their name, and OpenAI's for all others. A schema that it can't write fails the request with `UnsupportedSchemaError`.
+   */
   readonly codecTransformer?: LanguageModel.CodecTransformer
+  /**
+   * Whether results of tools may contain files, such as images. If not, the model reads the texts beside them and a note. By default they
+   * may, except for providers with OpenAI's chat completions, whose results are texts: packages would send the file's base64 as text.
+   */
   readonly resultFiles?: boolean
+  /**
+   * How to download files by address that the provider doesn't fetch itself, according to the model's `supportedUrls`; by default with the
+   * limits of `Download`. With `false` each address is sent to the provider as it is.
+   */
   readonly download?: Download.Download | false
 }
 
@@ -80,7 +82,7 @@ export interface Options extends Settings {
 const textResults = /(?<!vertex)\.(chat|completion)$/i
 
 /**
- * Makes the service of a model.
+ * Returns an Effect of the service of a model. An invalid setting or `download` fails each request with `InvalidRequestError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -118,7 +120,8 @@ export const make = (
 }
 
 /**
- * Provides a model as the `LanguageModel`. Spans and metrics of agents have the model's name and its provider's name.
+ * Provides a model as the `LanguageModel`. Spans and metrics of agents have the model's name and its provider's name. An invalid
+ * setting or `download` fails each request with `InvalidRequestError`.
  *
  * @category layers
  * @since 0.1.0

@@ -19,18 +19,18 @@ import * as Wrong from "./Wrong.ts"
 /**
  * How to download files that a provider doesn't fetch itself.
  *
- * **Details**
- *
- * - `fetch` downloads them; the global one by default.
- * - `maxBytes` is how large a file may be; 20 MiB by default.
- * - `timeout` is how long a download may take; a minute by default.
+ * A file that is too large, missing or refused, such as one in a private network, fails the request with `InvalidUserInputError`. A
+ * time-out or an error of the network or the server fails it with a `NetworkError`, which is retryable.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Download {
+  /** The function that downloads a file; the global `fetch` by default. */
   readonly fetch?: typeof globalThis.fetch
+  /** How many bytes a file may have; 20 MiB by default. */
   readonly maxBytes?: number
+  /** How long a download may take; 1 minute by default. */
   readonly timeout?: Duration.Input
 }
 

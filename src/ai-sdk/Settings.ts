@@ -10,34 +10,39 @@ import type { Timeouts } from "./Timeouts.ts"
 import * as Wrong from "./Wrong.ts"
 
 /**
- * Settings of a request, as in the provider interface of the AI SDK. A missing setting is the provider's default. A request with a value of
- * another kind fails with `InvalidRequestError`.
+ * Settings of a request, as in the provider interface of the AI SDK.
  *
- * **Details**
- *
- * - `maxOutputTokens`, `temperature`, `topP`, `topK`, `presencePenalty`, `frequencyPenalty`, `stopSequences` and `seed` are sent to the
- *   model as they are. Ranges depend on the provider.
- * - `reasoning` is how much the model thinks. Models of specification 3 don't have it, and a warning is logged: use the
- *   options of their provider.
- * - `headers` are sent with the request, besides those of the provider.
- * - `timeouts` are how long to wait for the provider; `Timeouts` lists the defaults.
- * - `providerOptions` are options of single providers, by the provider's name: `{ openai: { store: false } }`.
+ * A missing setting is the provider's default. Values are sent as they are, and their ranges depend on the provider. A request with a value
+ * of another kind fails with `InvalidRequestError`. If the model doesn't support a setting, its package leaves it out, and a warning is
+ * logged.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Settings {
+  /** How many tokens an answer may have. */
   readonly maxOutputTokens?: number
+  /** How much the model varies its answers. */
   readonly temperature?: number
+  /** The share of probability among which the model chooses each token. */
   readonly topP?: number
+  /** The number of most likely tokens among which the model chooses each token. */
   readonly topK?: number
+  /** How much the model avoids tokens that it has used. */
   readonly presencePenalty?: number
+  /** How much the model avoids tokens by how often it has used them. */
   readonly frequencyPenalty?: number
+  /** Texts at which the answer ends. */
   readonly stopSequences?: ReadonlyArray<string>
+  /** A number with which a model that supports it repeats its answers. */
   readonly seed?: number
+  /** How much the model thinks. Models of specification 3 don't have it, and a warning is logged: use the options of their provider. */
   readonly reasoning?: NonNullable<LanguageModelV4CallOptions["reasoning"]>
+  /** Headers that are sent with the request, besides those of the provider. */
   readonly headers?: Readonly<Record<string, string>>
+  /** How long to wait for the provider; `Timeouts` lists the defaults. */
   readonly timeouts?: Timeouts
+  /** Options of single providers, by the provider's name: `{ openai: { store: false } }`. */
   readonly providerOptions?: SharedV4ProviderOptions
 }
 

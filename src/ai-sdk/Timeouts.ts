@@ -13,20 +13,18 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
- * Time limits of a request. `Infinity` is no limit.
- *
- * **Details**
- *
- * - `first` is the time until the first part of a streamed answer; 5 minutes by default.
- * - `between` is the time between two parts of a streamed answer; 2 minutes by default.
- * - `total` is the time of the whole request, streamed or not; 15 minutes by default.
+ * Time limits of a request. `Infinity` is no limit. A request that takes longer is aborted, and fails with a `NetworkError`, which is
+ * retryable.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Timeouts {
+  /** How long to wait for the first part of a streamed answer; 5 minutes by default. */
   readonly first?: Duration.Input
+  /** How long to wait for the next part of a streamed answer; 2 minutes by default. */
   readonly between?: Duration.Input
+  /** How long the whole request may take, streamed or not; 15 minutes by default. */
   readonly total?: Duration.Input
 }
 

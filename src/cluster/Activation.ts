@@ -21,7 +21,10 @@ import { unavailable } from "./LogWriter.ts"
 import type { Service } from "./store/Stored.ts"
 import { Within } from "./Within.ts"
 
-/** Changes a state that names something that the definition lacks, or returns `undefined`. */
+/**
+ * Returns a state that names nothing that the definition lacks, in place of one that names what is `missing`. If it returns `undefined`, or
+ * a state that still names such a thing, the message fails with the reason `DefinitionChanged`.
+ */
 export type Migrate = (state: AgentState, missing: ReadonlyArray<Definition.Missing>) => AgentState | undefined
 
 /**

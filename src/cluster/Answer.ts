@@ -18,14 +18,15 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  * Schema for how a conversation stands once a message is answered.
  *
  * - `Complete`: the agent has answered with `text`
- * - `Waiting`: calls await an approval, `pending`, or a result, `awaited`
+ * - `Waiting`: calls await approval (`pending`) or their results (`awaited`)
  * - `Failed`: the run failed with `error`, and can be resumed
  * - `Cancelled`: somebody cancelled the message
- * - `Stopped`: the run stopped otherwise, and can be resumed
+ * - `Stopped`: the run was interrupted in another way, and can be resumed
  *
- * A plan that is `Complete` has its `output`, and the same as `text`.
+ * Unless it is `Complete`, `text` is empty. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
  *
- * `unknown` lists the calls since the message whose effect is unknown, and `cursor` is the number of the last event so far.
+ * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. `cursor` is the number
+ * of the last event so far.
  *
  * @category schemas
  * @since 0.1.0

@@ -11,21 +11,24 @@ import { type ClusterError, type Keyed, wherever } from "./Client.ts"
 import type { ConversationError } from "./ConversationError.ts"
 import type * as Protocol from "./Protocol.ts"
 
-/** What a service asks of a conversation. `X` is what the way to it can fail with. */
+/** What a service asks of a conversation. `X` is what the cluster, or the connection to it, can fail with. */
 export interface Client<out X = ClusterError> {
   /**
-   * Begins something if nothing is under way, and returns once it is in the log; it fails with `ConversationBusy` otherwise. Its run goes on
-   * even if its caller leaves. What was said is stored as the guardrails let it pass, and nowhere before.
+   * Begins something if nothing is under way, and returns once it is in the log. Its run continues even if the caller leaves. What a user
+   * says is stored only after the guardrails have checked it, as they let it pass.
+   *
+   * Fails with `ConversationError`: its `reason` is `ConversationBusy` if something is under way, `NotAwaitingApproval` if the call doesn't
+   * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them.
    */
   readonly begin: (
     beginning: Beginning.Beginning,
     options?: Keyed
   ) => Effect.Effect<Beginning.Begun, ConversationError | X>
 
-  /** Cancels what is under way, whichever message it is, and returns once it has stopped. Says whether there was anything. */
+  /** Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. */
   readonly stop: Effect.Effect<boolean, ConversationError | X>
 
-  /** The stored state, the number of its last event, and whether something is under way. */
+  /** Returns the stored state, the number of its last event, and whether something is under way. */
   readonly view: Effect.Effect<Beginning.View, ConversationError | X>
 }
 

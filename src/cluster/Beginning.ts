@@ -28,8 +28,9 @@ const Kinds = lazy(() =>
 export type Kind = ReturnType<typeof Kinds>["Type"]
 
 /**
- * Something to begin: what a user says, the answer to a call that awaits approval, or a continuation. With `together`, an answer is stored and
- * the run continues once no call awaits approval any more; otherwise it continues at once.
+ * Something to begin: what a user says, an approval or a denial of a call, or a continuation. `params` replace those that the model wrote.
+ * With `together: true`, the approval or denial is stored, and the run continues once no call awaits approval any more; by default it
+ * continues at once.
  *
  * @category models
  * @since 0.1.0
@@ -55,8 +56,8 @@ export const toJson = (beginning: Beginning): Schema.Json =>
 export const fromJson = (json: Schema.Json): Kind => codecs().decode(json)
 
 /**
- * Schema for what was taken in: `cursor` is the number of the last event before it, and `isNew` whether its key was new. A repeated key gets
- * the cursor that it got first. If its events were removed since (`keepEvents`), readers from there fail with `EventsGone`.
+ * Schema for what was taken in: `cursor` is the number of the last event before it, and `isNew` whether its key was new. A repeated key
+ * gets the cursor that it got first. If its events were removed since (`keepEvents`), `events` after this cursor fails with `EventsGone`.
  *
  * @category schemas
  * @since 0.1.0

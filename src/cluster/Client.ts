@@ -30,25 +30,33 @@ import type { Told } from "./Journal.ts"
 import type * as Protocol from "./Protocol.ts"
 import { notWithin } from "./Within.ts"
 
-/** What the cluster can fail with beside. */
+/** What the cluster can fail with, besides the `ConversationError` of a conversation. */
 export type ClusterError = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
 
-/** The key of a message. Of several messages with one key, only the first counts. Without a key, each message gets its own. */
+/** Options of a message. */
 export interface Keyed {
+  /**
+   * The name of the message: of several messages with one key, only the first counts, and all get its answer.
+   *
+   * By default `say`, `post`, `resume` and `begin` make a random key. The others make one from the call's id and the parameters or the
+   * result, and `fork` from its target, so that the same one counts once.
+   */
   readonly key?: string | undefined
 }
 
 /**
- * The client of one conversation: `In` is what users can say, `Out` the answer, `State` the stored state, and `Event` the events. `X` are the
- * errors of the cluster or of the connection to it.
+ * The client of one conversation: `In` is what users can say, `Out` the answer, `State` the stored state, and `Event` the events. `X` are
+ * the errors of the cluster or of the connection to it.
  *
- * If the caller of a message is interrupted, the run continues.
+ * If the caller of a message is interrupted, the run continues. If the run fails, the answer says so. A method fails with
+ * `ConversationError` if nothing could be done. Its `reason` is one that the method names, `WaitsForItself` if the conversation's own run
+ * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Client<in In, out Out, out State, Event, out X = ClusterError> {
-  /** Says something, and returns the answer once the run has ended. */
+  /** Says something, and returns the answer once the run has ended, or waits for approvals or results. */
   readonly say: (input: In, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
   /** Says something, and returns once the message is stored. With `at`, it is delivered at that time. */
@@ -57,43 +65,58 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
     options?: Keyed & { readonly at?: DateTime.Utc | undefined }
   ) => Effect.Effect<void, ConversationError | X>
 
-  /** Approves a call, with other `params` if some are given, and continues the run. Returns the answer once the run has ended. */
+  /**
+   * Approves a call, with other `params` if some are given, and continues the run. Returns the answer as `say` does. Fails with
+   * `NotAwaitingApproval`, or with `ParametersRejected` if the tool can't read the `params` or a guardrail refuses them.
+   */
   readonly approve: (
     callId: string,
     options?: Keyed & { readonly params?: Schema.Json | undefined }
   ) => Effect.Effect<Out, ConversationError | X>
 
-  /** Denies a call that awaits approval, and continues the run. The model reads the reason. */
+  /**
+   * Denies a call that awaits approval, and continues the run. The model reads the reason. Returns the answer as `say` does. Fails with
+   * `NotAwaitingApproval`.
+   */
   readonly deny: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. */
+  /**
+   * Gives a call the result that it awaits, as JSON, and continues the run. The same result counts once. Returns the answer as `say` does.
+   * Fails with `NotAwaitingResult`, or with `ResultRejected` if the tool can't read the result; the call then still waits.
+   */
   readonly giveResult: (
     callId: string,
     result: Schema.Json,
     options?: Keyed
   ) => Effect.Effect<Out, ConversationError | X>
 
-  /** Says that a call failed instead of giving its result, and continues the run. The model reads the reason. */
+  /**
+   * Says that a call failed instead of giving its result, and continues the run. The model reads the reason. Returns the answer as `say`
+   * does. Fails with `NotAwaitingResult`.
+   */
   readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Continues a conversation that stopped at a failure or a limit. */
+  /** Continues a conversation that stopped at a failure, a limit or an interruption, and returns the answer as `say` does. */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if the message was answered before. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it was answered before. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
-  /** Begins another conversation with the state that this one has once its earlier messages are answered. */
+  /** Begins the conversation `to` with the state of this one, once earlier messages are answered. Fails with `ConversationExists`. */
   readonly fork: (to: string, options?: Keyed) => Effect.Effect<void, ConversationError | X>
 
-  /** Removes the conversation, its messages and their answers. It waits until a run that is under way has ended, so `cancel` that run first. */
+  /** Removes the conversation, its messages and their answers. It waits for a run that is under way, so `cancel` that run first. */
   readonly remove: Effect.Effect<void, ConversationError | X>
 
   /** Returns the stored state, without waiting for a run that is under way. */
   readonly state: Effect.Effect<State, ConversationError | X>
 
   /**
-   * Emits the events after a cursor, by default all, and then each new one once it is stored. Pieces of streamed text are emitted at once and
-   * never stored: those since the last event are lost if the runner dies, and a new stream begins with them otherwise.
+   * Emits the events after a cursor, by default all, and then each new one once it is stored. Ends when the conversation is removed; the
+   * steps of a plan or a dialogue don't end then.
+   *
+   * Pieces of streamed text are emitted at once and never stored: a new reader first gets those since the last event, unless their runner
+   * died. Fails with `EventsGone` if events after the cursor were removed (`keepEvents`).
    */
   readonly events: (
     options?: { readonly after?: number | undefined }

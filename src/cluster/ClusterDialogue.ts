@@ -29,8 +29,8 @@ import * as Protocol from "./Protocol.ts"
 export { Step } from "./long/DialogueSteps.ts"
 
 /**
- * A dialogue as it is talked to from anywhere in the cluster. `say` tells all of them something, and its answer comes when the dialogue
- * ends: `text` is what was said last.
+ * The client of a dialogue, from anywhere in the cluster. `say` says something to all participants. Its answer comes when the dialogue
+ * ends, fails, or waits for an approval or a result. If it is `Complete`, `text` is what was said last.
  *
  * @category models
  * @since 0.1.0
@@ -38,14 +38,14 @@ export { Step } from "./long/DialogueSteps.ts"
 export interface Client<in Name extends string, out E = unknown>
   extends Client_.Client<Input, AnswerOf<E>, DialogueState, Step>
 {
-  /** The conversation that a participant has: its state, and its events while it speaks. */
+  /** Returns a participant's own conversation: its state, and its events while it speaks. */
   readonly participant: (name: Name) => Pick<ConversationClient, "state" | "events">
 }
 
 /**
  * A dialogue on a cluster.
  *
- * `layer` lets a runner have it and the conversations of its participants. `client` talks to one by its id.
+ * `layer` registers it and the conversations of its participants on a runner. `client` talks to one by its id.
  *
  * @category models
  * @since 0.1.0
@@ -67,7 +67,8 @@ const codec: Client_.Codec<Input, DialogueState, Step> = {
 }
 
 /**
- * Makes a dialogue that runs on a cluster. The name is that of its entity there, and must stay, as must the names of its participants.
+ * Makes a dialogue that runs on a cluster. The name is its entity's there. Never change it, nor the names of the participants: they are
+ * stored. `options` are those of the participants' conversations.
  *
  * @category constructors
  * @since 0.1.0

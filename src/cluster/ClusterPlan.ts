@@ -32,7 +32,8 @@ export { EffectUnknown, OutputNotJson } from "./long/PlanPlay.ts"
 export { Step } from "./long/PlanSteps.ts"
 
 /**
- * The answer to a message. A plan that is `Complete` has its `output`: what each node gave that no edge leaves, as JSON.
+ * The answer to a message. A plan that is `Complete` has its `output`: as JSON, the outputs of the nodes that no edge leaves, by their
+ * names.
  *
  * @category models
  * @since 0.1.0
@@ -40,7 +41,8 @@ export { Step } from "./long/PlanSteps.ts"
 export type PlanAnswer<Output, E> = Omit<AnswerOf<E>, "output"> & { readonly output?: Output }
 
 /**
- * A plan as it is talked to from anywhere in the cluster. `say` begins it with an input, and its `state` is what nodes gave so far.
+ * The client of a plan, from anywhere in the cluster. `say` begins it with an input, anew if it was begun before. An input that isn't JSON
+ * is a defect, a `TypeError`. `state` returns the results of the nodes so far.
  *
  * @category models
  * @since 0.1.0
@@ -49,8 +51,9 @@ export interface Client<in Input, out Output, out E = unknown>
   extends Client_.Client<Input, PlanAnswer<Output, E>, Results, Step>
 {
   /**
-   * The conversation that a node's agent has: its state, and its events while it runs. The name of a fallback is `node/fallback`. `run`
-   * counts how often the plan was begun, and is 1 by default. Throws `PlanMismatch` for a name that isn't an agent's.
+   * Returns the conversation of a node's agent: its state, and its events while it runs. The name of a fallback is `node/fallback`. If the
+   * plan was begun several times, `run` says which of them, from 1 on; 1 by default. Throws `PlanMismatch` for a name that isn't an
+   * agent's.
    */
   readonly node: (name: string, run?: number) => Pick<ConversationClient, "state" | "events">
 }
@@ -58,7 +61,7 @@ export interface Client<in Input, out Output, out E = unknown>
 /**
  * A plan on a cluster.
  *
- * `layer` lets a runner have it and the conversations of its agents. `client` talks to one run of it by its id.
+ * `layer` registers it and the conversations of its agents on a runner. `client` talks to one by its id.
  *
  * @category models
  * @since 0.1.0
@@ -86,8 +89,9 @@ const codec: Client_.Codec<unknown, Results, Step> = {
 }
 
 /**
- * Makes a plan that runs on a cluster. The name is that of its entity there, and must stay, as must the names of its nodes. Its input, and
- * what its nodes give, must be JSON.
+ * Makes a plan that runs on a cluster. The name is its entity's there. Never change it, nor the names of the nodes: they are stored. Inputs
+ * and the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
+ * conversations.
  *
  * @category constructors
  * @since 0.1.0

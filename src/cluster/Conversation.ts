@@ -69,7 +69,8 @@ export { UnknownCall } from "./UnknownCall.ts"
 type TagOf<E> = E extends { readonly _tag: infer Tag extends string } ? Tag : never
 
 /**
- * The answer to a message. The `tag` of its `error` is the tag of the agent's own error, or of the reason why the run failed.
+ * The answer to a message. The `tag` of its `error` is the tag of the agent's own error, or of the reason why the run failed; `Failure` if
+ * that has no tag, `Defect` for a defect.
  *
  * @category models
  * @since 0.1.0
@@ -81,7 +82,8 @@ export interface AnswerOf<E> extends Omit<Answer, "error"> {
 }
 
 /**
- * A conversation as it is talked to: `E` is what a run of its agent may fail with, and `X` what the way to it can fail with.
+ * The client of a conversation: `E` is what a run of its agent may fail with, and `X` what the cluster, or the connection to it, can fail
+ * with.
  *
  * @category models
  * @since 0.1.0
@@ -90,22 +92,22 @@ export interface Client<out E = unknown, out X = ClusterError>
   extends ConversationClient.Client<Input, AnswerOf<E>, AgentState, Stored, X>, AtOnce.Client<X>
 {}
 
-/**
- * Options of conversations on a cluster.
- *
- * - `maxIdleTime`: how long a conversation that nobody talks to stays in memory; 1 minute by default
- * - `migrate`: changes a stored state that names an agent, a mode or a tool which this version lacks
- * - `keepEvents`: how many of the newest events are kept; all by default
- * - `tellsStarts`: stores each start of a request or a call before it begins, so that readers see it at once; `false` by default
- * - `services`: services of each conversation's own, made before its first run on a runner, and released when it leaves the memory
- * - `around`: wraps each run, for example in `Agent.observe`
- */
+/** Options of conversations on a cluster; everything is optional. */
 export interface Options<S = never> {
+  /** How long a conversation that nobody talks to stays in memory; by default the cluster's `entityMaxIdleTime`, which is 1 minute. */
   readonly maxIdleTime?: Duration.Input | undefined
+  /** Changes a stored state that names an agent, a mode or a tool that this version lacks; by default its messages fail. */
   readonly migrate?: Activation.Migrate | undefined
+  /** How many of the newest events are kept; all by default. Older ones are removed when the state is stored. */
   readonly keepEvents?: number | undefined
+  /**
+   * Whether each start of a request or a call is stored before it begins, so that readers see it at once; `false` by default. The start of
+   * a call whose tool isn't idempotent always is.
+   */
   readonly tellsStarts?: boolean | undefined
+  /** Services of a conversation's own, made before its first run on a runner, and released when it leaves the memory; none by default. */
   readonly services?: ((id: string) => Effect.Effect<Context.Context<S>, never, Scope>) | undefined
+  /** Wraps each run of a conversation, for example in `Agent.observe`; nothing by default. */
   readonly around?: ((id: string) => Around) | undefined
 }
 

@@ -42,7 +42,7 @@ export class ConversationUnreadable
 {}
 
 /**
- * There already is a conversation of this id.
+ * A fork's target isn't empty: there already is a conversation of this id.
  *
  * @category errors
  * @since 0.1.0
@@ -77,7 +77,7 @@ export class WaitsForItself extends ErrorClass<WaitsForItself>("troupe/cluster")
 ) {}
 
 /**
- * The events up to a number are gone: the log was shortened. What comes after it can be read.
+ * The events up to the number `until` were removed, because of `keepEvents`. Those after `until` can be read.
  *
  * @category errors
  * @since 0.1.0

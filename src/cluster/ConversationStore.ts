@@ -43,8 +43,8 @@ export class ConversationStore
 export const layerMemory: Layer.Layer<ConversationStore> = Layer.sync(ConversationStore, MemoryStore.make)
 
 /**
- * Keeps conversations in tables of Postgres or SQLite. The layer creates and migrates them. Their names begin with `prefix`, by default
- * `troupe`.
+ * Keeps conversations in tables of Postgres or SQLite. The layer creates and migrates them, and fails with `ConversationStoreError` if it
+ * can't. Their names begin with `prefix` and `_`; the prefix is `troupe` by default.
  *
  * @category layers
  * @since 0.1.0

@@ -20,7 +20,7 @@ export const Missing = Schema.Struct({
   agent: Schema.String
 })
 
-/** What a definition lacks. */
+/** What a definition lacks: an agent, a mode of `agent`, or a tool of `agent` that an open call names. */
 export interface Missing extends Schema.Schema.Type<typeof Missing> {}
 
 /** Returns what a state names and a definition lacks, in called agents too. */

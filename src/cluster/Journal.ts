@@ -27,9 +27,11 @@ import * as Recovery from "./Recovery.ts"
 import { TextWriter } from "./StateText.ts"
 import type { Claimed, Service } from "./store/Stored.ts"
 
-/** What readers are told: an event and its number, or a piece of a stream, with its own number and the number of the event before it. */
+/** What readers of events get: an event that is stored, or a piece of a stream, which isn't. */
 export interface Told<out Event = Stored> {
+  /** The number of the event, from 1 on; of a piece, the number of the stored event before it. */
   readonly cursor: number
+  /** Only of a piece: its number, from 0 on in each epoch. An epoch begins when a runner opens the conversation. */
   readonly piece?: { readonly epoch: number; readonly number: number }
   readonly event: Event
 }

@@ -36,7 +36,7 @@ type Running = Stream.Stream<AgentEvent, unknown>
 /** Begins the operation of a message, and returns what runs then. */
 type Begin = (session: Session.Session<unknown, unknown>) => Effect.Effect<Running, Failure>
 
-/** What stands around each run. */
+/** Wraps each run of a conversation: takes the run, and returns the Effect that runs in its place. */
 export type Around = <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 interface Run {

@@ -9,8 +9,8 @@ import * as Duration from "effect/Duration"
 type Settings = Partial<ShardingConfig.ShardingConfig["Service"]>
 
 /**
- * Settings for `NodeClusterSocket.layer` and the like; `own` replaces single settings. With Effect's own settings a dead runner is
- * detected after half a minute, and its messages continue ten seconds later.
+ * Returns settings with which a cluster finds a dead runner after 6 seconds, for `NodeClusterSocket.layer` and the like; `own` replaces
+ * single settings. With Effect's own settings that takes half a minute, and its messages continue ten seconds later.
  *
  * @category settings
  * @since 0.1.0

@@ -6,7 +6,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Schema for a started call without a result, whose effect is unknown.
+ * Schema for a call that was started and has no result: whether it took effect is unknown.
  *
  * @category schemas
  * @since 0.1.0
@@ -17,5 +17,8 @@ export const UnknownCall = Schema.Struct({
   path: Schema.Array(Schema.String)
 })
 
-/** A call that was started and has no result, and the path of agents to it. Its effect is unknown. */
+/**
+ * A call that was started and has no result: whether it took effect is unknown. `path` are the agents from the one in control to the one
+ * whose call it is, in a plan or a dialogue after the node or the participant.
+ */
 export interface UnknownCall extends Schema.Schema.Type<typeof UnknownCall> {}

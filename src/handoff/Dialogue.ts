@@ -91,11 +91,11 @@ export class DuplicateParticipant extends ErrorClass<DuplicateParticipant>("trou
  * @since 0.1.0
  */
 export interface Options<Name extends string, ChoiceE = never, ChoiceR = never, UntilE = never, UntilR = never> {
-  /** Returns who speaks next, as a function of the transcript. By default participants take turns in their order. */
+  /** Returns who speaks next, as a function of the transcript; `roundRobin` by default. */
   readonly speaker?: Choice<Name, ChoiceE, ChoiceR> | undefined
-  /** How many turns the agents take at most since the user's last words, at least 1; 10 by default. */
+  /** How many turns the agents take at most after the user's last words or `reopen`: 1 or more, or `Infinity`; 10 by default. */
   readonly maxTurns?: number | undefined
-  /** Ends the dialogue if it returns `true` for the transcript after a turn. */
+  /** Ends the dialogue if it returns `true` for the transcript after a turn, directly or in an Effect; no condition by default. */
   readonly until?: ((transcript: Transcript<Name>) => ReturnType<Predicate<UntilE, UntilR>>) | undefined
   /** Name of the tool that ends the dialogue after a turn in which an agent calls it successfully; `end_dialogue` by default. */
   readonly stopTool?: string | undefined
@@ -118,9 +118,9 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
 /**
  * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
  *
- * Throws `DuplicateParticipant` if two of them share a name, `Agent.AmbiguousTool` if they have different tools of one name, and
- * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and `InvalidName` if no tool can have the name
- * `stopTool`. With `Infinity` only `until` or the stop tool ends the dialogue.
+ * Throws `DuplicateParticipant` if two of them share a name, `Agent.AmbiguousTool` if they have different tools of one name,
+ * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and `Agent.InvalidName` if no tool can have the
+ * name `stopTool`. With `maxTurns: Infinity` only `until` or the stop tool ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0

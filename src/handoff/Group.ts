@@ -84,7 +84,7 @@ type ErrorOf<A> = A extends Runnable.Runnable<string, unknown, infer E, unknown>
 type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer R> ? R : never
 
 /**
- * Error for an invalid group: a start, a picker, a policy or a handoff names an agent that isn't a member.
+ * Error for an invalid group: a start, a picker or a policy names an agent that isn't a member, or a handoff one that no member can reach.
  *
  * @category errors
  * @since 0.1.0
@@ -129,10 +129,11 @@ const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
 /**
  * Makes a group of agents, each under its own name.
  *
- * `start` names the agent that begins, or picks one; `policy` says how the agents collaborate besides their own handoffs. `maxHandoffs`
- * limits the handoffs of a run: 10 by default, or more if a sequence of the policy needs more; `Infinity` is no limit. Throws
- * `UnknownMember`; `MisnamedMember`; `InvalidLimit` if `maxHandoffs` is neither a whole number of at least 0 nor `Infinity`; and
- * `DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members' handoffs are invalid.
+ * Throws `UnknownMember`, `MisnamedMember`, `InvalidLimit` for an invalid `maxHandoffs`, `Handoff.MissingAgent` if a member is `undefined`,
+ * and `Agent.DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members don't fit together.
+ *
+ * If a member uses `Handoff.suspend`, the rest is checked later: an agent that doesn't fit is a defect of the first run, and a handoff to
+ * an unknown name fails its run with `HandoffTargetNotFound`.
  *
  * @category constructors
  * @since 0.1.0
@@ -140,10 +141,18 @@ const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
 export const make = <const Agents extends Members, PickE = never, PickR = never, PolicyE = never, PolicyR = never>(
   agents: Agents & { readonly [Name in keyof Agents]: { readonly name: Name } },
   options: {
+    /** The agent that begins, or a picker that chooses it. */
     readonly start: (keyof Agents & string) | AgentPicker.AgentPicker<keyof Agents & string, PickE, PickR>
+    /** How the agents collaborate besides their own handoffs; by default the first answer ends the run. */
     readonly policy?: HandoffPolicy.HandoffPolicy<keyof Agents & string, PolicyE, PolicyR> | undefined
+    /**
+     * How many handoffs a run may have: a whole number from 0 on, or `Infinity`; 10 by default, or more if a sequence of the policy needs
+     * more. One more fails the run with `HandoffLimitReached`.
+     */
     readonly maxHandoffs?: number | undefined
+    /** The group's name as a tool and in a plan; `"group"` by default. */
     readonly name?: string | undefined
+    /** What the group is for, in words for models; none by default. */
     readonly description?: string | undefined
   }
 ): Group<

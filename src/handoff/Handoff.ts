@@ -69,23 +69,26 @@ export { summarizeByModel, type SummarizeOptions } from "./SummaryByModel.ts"
  * @since 0.1.0
  */
 export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends string = string> {
-  /** When to hand over, for the model. */
+  /** When to hand over, for the model, in the tool's description; none by default. */
   readonly reason?: string | undefined
-  /** What the target is for, for the model; the target's own description by default. */
+  /** What the target is for, for the model; by default the target's own description, if `to` was given the agent and not its name. */
   readonly description?: string | undefined
-  /** Name of the tool that the model sees; `handoff_to_<name>` by default. */
+  /** Name of the tool that the model sees; by default `handoff_to_<name>`, as `toolNameOf` returns it. */
   readonly toolName?: ToolName | undefined
-  /** What the model gives with the handoff; `Parameters` by default. The target reads it by `Handoff.received`. */
+  /** Schema of what the model writes with the handoff; `Parameters` by default. `Handoff.received` returns it decoded. */
   readonly parameters?: Schema.Codec<Params, Encoded> | undefined
   /** Whether the whole conversation crosses, or the last user turn alone; the whole by default. */
   readonly preserveContext?: boolean | undefined
   /** Whether the state's `systemMessage` crosses; it doesn't by default. */
   readonly transferSystemMessage?: boolean | undefined
-  /** Whether modes that the target has too stay entered; by default all are left. */
+  /** Whether modes that the target has too stay entered, up to the first that it lacks; `false` by default: all are left. */
   readonly carryModes?: boolean | undefined
-  /** What crosses instead of what `preserveContext` says. */
+  /**
+   * What crosses; by default what `preserveContext` says. A function gets the conversation, in which the handoff's call is settled, and
+   * returns an Effect of the one that crosses. If the Effect fails, the run fails with its error.
+   */
   readonly history?: History.History<HistoryE, HistoryR> | History.Custom<HistoryE, HistoryR>["change"] | undefined
-  /** Whether the tool is offered, asked before each request to the model; it always is by default. */
+  /** Whether the tool is offered in a state, asked before each request; always by default. A call of it fails if it wasn't offered. */
   readonly when?: ((state: AgentState) => boolean) | undefined
 }
 
@@ -164,7 +167,7 @@ const make = (
  *
  * The target is an agent, or the name of one that the run reaches in another way: as a member of its `Group`, or by another agent's
  * handoff. By name, agents can hand over to each other in circles. An unknown name fails the run with `HandoffTargetNotFound`, which lists
- * the known names. Throws `InvalidName` if providers would refuse `toolName`.
+ * the known names. Throws `Agent.InvalidName` if providers would refuse `toolName`, and `MissingAgent` if the agent is `undefined`.
  *
  * @category constructors
  * @since 0.1.0
@@ -197,7 +200,8 @@ export const to = <
 /**
  * Offers a handoff to an agent that is defined later: the target is looked up when a run first needs it.
  *
- * Agents that name each other this way need their types written down, as TypeScript can't infer a circle.
+ * Agents that name each other this way need their types written down, as TypeScript can't infer a circle. Throws `Agent.InvalidName` if
+ * providers would refuse `toolName`. An agent that doesn't fit the others, such as one whose name is taken, is a defect of the first run.
  *
  * @category constructors
  * @since 0.1.0

@@ -26,8 +26,8 @@ import { type Transforming, TypeId } from "./policy/Transform.ts"
 import * as Runnable from "./Runnable.ts"
 
 /**
- * Returns the request of a call. Its context is the decoded parameters as JSON, without keys that the schema doesn't have. Fails if they
- * don't decode.
+ * Returns the request that a call of the handoff's tool makes. With the default parameters it has their reason and context. Parameters of
+ * your own are its context, as JSON without the keys that their schema lacks. Fails with `SchemaError` if they don't decode.
  */
 export const requestOf = (
   self: AnyOffer & Pick<Any, "toolName">,
@@ -56,17 +56,20 @@ const shownOf = ({ context, reason }: Shown): Shown => ({
 })
 
 /**
- * Options for a handoff that the state doesn't know; everything is optional.
+ * What the state doesn't know about a handoff; everything is optional.
  *
  * @category models
  * @since 0.1.0
  */
 export interface TakeoverOptions {
-  /** The conversation that crosses, as `cross` returns it; by default what the handoff says. */
+  /** The conversation that crosses, as `cross` returns it; by default what `history` selects, or all of it if that needs an Effect. */
   readonly crossing?: Conversation | undefined
-  /** The time, in epoch milliseconds; by default the time at which the run began or was resumed. */
+  /** The time of the handoff, in epoch milliseconds; by default the time at which the run began or was resumed. */
   readonly at?: number | undefined
-  /** The agent that takes over, or the names of its modes; by default the agent that the handoff was made with, if it has one. */
+  /**
+   * The agent that takes over, or the names of its modes, for `carryModes`; by default the agent that the handoff was made with. If neither
+   * is known, all modes are left.
+   */
   readonly target?: Runnable.AnyMember | ReadonlyArray<string> | undefined
 }
 
@@ -94,9 +97,9 @@ const ask = (
 
 /**
  * Makes the conversation that crosses a handoff from the state that hands over: first by the handoff's `history`, then by a policy. Returns
- * `undefined` if the whole conversation crosses.
+ * `undefined` if the whole conversation crosses. If a policy decided the handoff, pass `undefined` as `handoff`.
  *
- * A policy's transform that fails is left out and logged, unless its failure should end the run. The type includes what the target's runs
+ * A policy's transform that fails is left out and logged, unless its `onFailure` is `"fail"`. The type includes what the target's runs
  * need and fail with, since a handoff's type doesn't separate the two.
  *
  * @category combinators
@@ -119,8 +122,8 @@ export const cross = <H extends Crossing.Offer, E = never, R = never>(
  * Returns the state of the agent that takes over, from the state that hands over.
  *
  * A run does the same. Modes that don't cross are left; a run also runs their clean-ups. The call that asked is settled as `HandedOff`. The
- * handoff says what crosses; without a handoff a policy has decided, and everything crosses. A `history` that needs an effect is run before
- * by `cross`; pass its result as `crossing`, or else the whole conversation crosses.
+ * handoff says what crosses. If a policy decided, pass `undefined` as `handoff`: then everything but the modes crosses. If `history` needs
+ * an Effect, run it by `cross` and pass the result, alone or as `crossing`; otherwise the whole conversation crosses.
  *
  * @category combinators
  * @since 0.1.0
@@ -138,8 +141,8 @@ export const buildHandoffState = (
 }
 
 /**
- * Returns what the agent in control received by this handoff, decoded; `none` if it got control in another way, by another tool, or by a
- * policy's decision.
+ * Returns what the agent in control received by this handoff, decoded; `none` if it got control in another way, by another tool or by a
+ * policy's decision, or if a stored state has parameters that no longer decode.
  *
  * A target's instructions can read the parameters by it. Then make the handoff with the target's name, because the target refers to the
  * handoff and can't be defined before it.

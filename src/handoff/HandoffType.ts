@@ -16,7 +16,7 @@ import type * as Runnable from "./Runnable.ts"
 const TypeId = "~troupe/handoff/Handoff"
 
 /**
- * Default parameters of a handoff: the reason, and anything that the target should know.
+ * Default parameters of a handoff: the reason, and anything that the target should know. The model may leave out both.
  *
  * @category schemas
  * @since 0.1.0

@@ -75,9 +75,10 @@ export const lastTurns = (count: number): LastTurns => ({ _tag: "LastTurns", cou
 export const none: None = Object.freeze({ _tag: "None" })
 
 /**
- * A summary of the conversation crosses, then pinned turns, then the last user turn.
+ * A summary of the conversation crosses, then pinned turns and the last user turn in their order.
  *
- * `summarize` is called with the whole conversation and returns the text of the summary. If that is empty, the whole conversation crosses.
+ * `summarize` is called with the whole conversation and returns an Effect of the summary's text. If that is empty, the whole conversation
+ * crosses. If the Effect fails, the run fails with its error.
  *
  * @category history
  * @since 0.1.0

@@ -4,8 +4,8 @@
  * A plan is a value. An edge compiles if its value fits the input of its target; `make` checks the rest. What a run may fail with and needs
  * is collected from all nodes, edges and fallbacks.
  *
- * 1. A node without edges into it takes the plan's input. 2. One edge into a node brings the value itself, several bring a record keyed by
- *    the names of their sources.
+ * 1. A node without edges into it takes the plan's input.
+ * 2. One edge into a node brings the value itself, several bring a record keyed by the names of their sources.
  * 3. A key of that record is optional if its edge is conditional, or if its source may be skipped.
  * 4. A node is skipped when no edge into it was taken.
  * 5. A plan returns a record with the output of each node that no edge leaves.
@@ -94,9 +94,9 @@ const limitOf = (concurrency: number | "unbounded"): number => {
 /**
  * Makes a plan of nodes and edges.
  *
- * `concurrency` is how many nodes run at once, 10 by default; `Infinity` and `"unbounded"` set no limit. Throws `InvalidPlan` if there are
- * no nodes, two nodes of a name, an edge with a node that isn't listed, two edges from one node to another, a cycle, or a `concurrency`
- * below 1 or with a fraction. Throws `Agent.AmbiguousTool` for agents with different tools of one name.
+ * Throws `InvalidPlan` if there are no nodes, two nodes of a name, an edge with a node that isn't listed, two edges from one node to
+ * another, a cycle, or a `concurrency` below 1 or with a fraction. Throws `Agent.AmbiguousTool` for agents with different tools of one
+ * name.
  *
  * **Example** (A cycle)
  *
@@ -122,10 +122,13 @@ const limitOf = (concurrency: number | "unbounded"): number => {
  * @since 0.1.0
  */
 export const make = <const Nodes extends ReadonlyArray<Any>, const Edges extends ReadonlyArray<AnyEdge> = []>(options: {
+  /** Nodes, agents and groups; at least one. */
   readonly nodes: Nodes & { readonly [K in keyof Nodes]: Fits<Nodes[K], Nodes[number], Edges[number]> }
+  /** Edges between the nodes, made by `edge` and `edgeWhen`; none by default. */
   readonly edges?:
     & Edges
     & ReadonlyArray<Edge<NameOf<Nodes[number]>, NameOf<Nodes[number]>, unknown, Kind, unknown, unknown>>
+  /** How many nodes run at once: 1 or more, 10 by default; `Infinity` and `"unbounded"` set no limit. */
   readonly concurrency?: number | "unbounded" | undefined
 }): Plan<
   PlanInput<Nodes[number], Edges[number]>,

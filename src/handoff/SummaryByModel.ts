@@ -12,12 +12,13 @@ import type { Conversation } from "../domain/StateSchema.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 
 /**
- * Options of a summary by a model: `instructions` replace the default instructions before the record of the turns.
+ * Options of a summary by a model.
  *
  * @category models
  * @since 0.1.0
  */
 export interface SummarizeOptions {
+  /** What the model is told before the record of the turns; by default to write a summary that can stand for the turns. */
   readonly instructions?: string | undefined
 }
 

@@ -23,14 +23,20 @@ export const Step = Schema.TaggedUnion({
   UserSpoke: { input: Schema.Json },
   /** The dialogue was resumed. */
   DialogueResumed: {},
+  /** An agent was chosen to speak next. */
   SpeakerChosen: turn,
   /** An agent's turn begins, in answering a message. */
   TurnStarted: { ...turn, message: Schema.String },
   /** A call of the agent whose turn it is was approved or denied, in answering a message; its run failed by that, if there is an error. */
   TurnDecided: { message: Schema.String, error: Schema.optionalKey(Failure) },
-  /** The agent has stopped: it awaits an approval, failed or was cancelled. `isTold` says whether it has taken in what it missed. */
+  /**
+   * The agent has stopped: it awaits an approval or a result, failed or was cancelled. `isTold` says whether it has taken in what it
+   * missed, and `events` how many events its conversation has.
+   */
   TurnStopped: { ...turn, isTold: Schema.Boolean, events: Schema.Int },
+  /** The agent has spoken: `text` is what the others hear, and `events` is how many events its conversation has. */
   TurnCompleted: { ...turn, text: Schema.String, events: Schema.Int },
+  /** The dialogue has ended. */
   DialogueEnded: { reason: EndReason }
 })
 

@@ -35,7 +35,7 @@ import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
 
 /**
- * Error of a node whose output isn't JSON, so that no other process could go on from it.
+ * Error of a node whose output isn't JSON, so that no other process could continue from it. `places` are where it isn't.
  *
  * @category errors
  * @since 0.1.0
@@ -46,7 +46,8 @@ export class OutputNotJson extends ErrorClass<OutputNotJson>("troupe/cluster")("
 }, ({ node, places }) => `The output of node "${node}" isn't JSON at ${listOf(places)}`) {}
 
 /**
- * Error of a plan with an effect that has started, and whose process ended before it did. Whether it took effect is unknown.
+ * Error of a plan with an effect that has started, and whose process ended before it did. Whether it took effect is unknown: only `resume`
+ * starts it again. A node that is `idempotent` starts again at once instead.
  *
  * @category errors
  * @since 0.1.0

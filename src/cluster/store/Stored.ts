@@ -57,36 +57,41 @@ export interface Found {
 }
 
 /**
- * A store of conversations. `append` returns whether the epoch was still the conversation's. `create` returns whether the conversation was
- * empty, or was created by the same `origin`.
+ * A store of conversations.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
+  /** Takes a new epoch for a conversation, which refuses all older ones, and returns what is stored of it. */
   readonly claim: (id: string) => Effect.Effect<Claimed, ConversationStoreError>
+  /** Appends an entry. Returns `false`, and stores nothing, unless the epoch is the conversation's. */
   readonly append: (entry: Append) => Effect.Effect<boolean, ConversationStoreError>
+  /** Replaces the stored state. Does nothing unless the epoch is the conversation's. */
   readonly saveSnapshot: (
     id: string,
     epoch: number,
     snapshot: StoredEntry
   ) => Effect.Effect<void, ConversationStoreError>
   /**
-   * Removes what a snapshot stands for: entries up to a revision whose events aren't behind a number. Messages and their answers stay known.
-   * Does nothing unless the snapshot is there and the epoch is the conversation's.
+   * Removes what a snapshot stands for: entries up to a revision, if their events are numbered `until.event` or lower. Messages and their
+   * answers stay known. Does nothing unless the snapshot is there and the epoch is the conversation's.
    */
   readonly shorten: (
     id: string,
     epoch: number,
     until: { readonly revision: number; readonly event: number }
   ) => Effect.Effect<void, ConversationStoreError>
+  /** Returns what is stored of the message of a key. */
   readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
-  /** Returns the entries with events after a number, oldest first. The first one begins later if there were others that are removed. */
+  /** Returns at most `limit` entries with events after a number, oldest first. If earlier ones were removed, the first begins later. */
   readonly read: (
     id: string,
     after: number,
     limit: number
   ) => Effect.Effect<ReadonlyArray<StoredEntry & { readonly lastEvent: number }>, ConversationStoreError>
+  /** Begins a conversation with an entry. Returns `true` if it was empty, or was created by the same `origin` before. */
   readonly create: (id: string, origin: string, text: string) => Effect.Effect<boolean, ConversationStoreError>
+  /** Removes everything that is stored of a conversation. */
   readonly remove: (id: string) => Effect.Effect<void, ConversationStoreError>
 }

@@ -19,7 +19,9 @@ export interface Candidate<out Name extends string = string> {
 }
 
 /**
- * Returns the name of the participant who speaks next.
+ * Returns the name of the participant who speaks next, directly or in an Effect.
+ *
+ * If the Effect fails, the dialogue fails with the reason `ChoiceFailed`; a name that isn't a participant's fails it with `UnknownSpeaker`.
  *
  * @category models
  * @since 0.1.0

@@ -28,7 +28,8 @@ const question = (instructions: string, candidates: ReadonlyArray<Candidate>): s
 /**
  * Asks a `LanguageModel` who speaks next, by the participants' names and descriptions and the whole transcript.
  *
- * If the answer isn't a participant's name, the next one in the order speaks. If the model gives no answer, the dialogue fails.
+ * If the answer isn't a participant's name, the next one in the order speaks. If the request fails, the dialogue fails with the reason
+ * `ChoiceFailed`.
  *
  * **Example** (A model that moderates)
  *
@@ -57,6 +58,7 @@ const question = (instructions: string, candidates: ReadonlyArray<Candidate>): s
  * @since 0.1.0
  */
 export const byModel = (options?: {
+  /** What the model is told before the list of participants; by default that it moderates, and chooses who speaks next. */
   readonly instructions?: string | undefined
 }): <Name extends string>(
   transcript: Transcript<Name>,

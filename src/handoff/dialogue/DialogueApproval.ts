@@ -48,7 +48,8 @@ export const approve: {
 } = dual(2, (self: DialogueState, callId: string) => resolve(self, callId, Approval.approve(callId)))
 
 /**
- * Denies a call: it doesn't run, and its model reads the reason when the turn continues.
+ * Denies a call: it doesn't run, and its model reads the reason when the turn continues. Denying it again changes nothing: the first reason
+ * stays.
  *
  * Fails with `NotAwaitingApproval` if the agent whose turn it is has no such call that awaits approval.
  *

@@ -13,7 +13,8 @@ import { ErrorClass, showShortly, StateErrorClass } from "../../domain/ErrorClas
 import type { DialogueState } from "./DialogueState.ts"
 
 /**
- * The agent whose turn it was failed: `error` is an `AgentError`, or what the agent's own tools or models failed with.
+ * The agent whose turn it was failed: `error` is an `AgentError`, or an error of the agent's own, such as that of a fatal tool. Turns are
+ * numbered from 0.
  *
  * @category errors
  * @since 0.1.0

@@ -64,7 +64,7 @@ export interface TurnProgressed extends Case<"TurnProgressed"> {}
 export interface TurnCompleted extends Case<"TurnCompleted"> {}
 /** An agent's run stopped for an approval or a result; the turn isn't over. */
 export interface TurnSuspended extends Case<"TurnSuspended"> {}
-/** An agent's run failed; `told` says whether it had been told what it missed. The turn isn't over. */
+/** An agent's run failed; `told` says whether the agent had been told what it missed. The turn isn't over. */
 export interface TurnFailed extends Case<"TurnFailed"> {}
 /** An agent's run was interrupted. The turn isn't over. */
 export interface TurnInterrupted extends Case<"TurnInterrupted"> {}
@@ -72,7 +72,7 @@ export interface TurnInterrupted extends Case<"TurnInterrupted"> {}
 export interface DialogueEnded extends Case<"DialogueEnded"> {}
 /** The dialogue stopped because the agent whose turn it is awaits an approval or a result. */
 export interface DialogueSuspended extends Case<"DialogueSuspended"> {}
-/** The dialogue failed; `state` can be resumed. */
+/** The dialogue failed; `state` can be resumed. `error` has the tag of the `DialogueError`'s reason, or `Defect`, and the message. */
 export interface DialogueFailed extends Case<"DialogueFailed"> {}
 /** The dialogue was interrupted; `state` can be resumed. */
 export interface DialogueInterrupted extends Case<"DialogueInterrupted"> {}
@@ -89,7 +89,7 @@ type TurnEnd = TurnCompleted | TurnSuspended | TurnFailed | TurnInterrupted
 type DialogueEnd = DialogueEnded | DialogueSuspended | DialogueFailed | DialogueInterrupted
 
 /**
- * Which events end what an event started, as data.
+ * For each event that starts something, the tags of the events that end it.
  *
  * @category constants
  * @since 0.1.0
@@ -147,7 +147,7 @@ const complete = (self: DialogueState, { speaker, state, text, turn }: TurnCompl
 }
 
 /**
- * Takes an event into a dialogue's state. The events of a new dialogue begin with the state that `Dialogue.begin` returns.
+ * Returns the state of a dialogue after an event. To fold the events of a new dialogue, begin with the state that `Dialogue.begin` returns.
  *
  * @category combinators
  * @since 0.1.0

@@ -36,7 +36,7 @@ export class UnknownVersion extends ErrorClass<UnknownVersion>("troupe/handoff/d
 ) {}
 
 /**
- * Error for a document that isn't a dialogue: not JSON, cut short, or of a wrong type at `path`.
+ * Error for a document that isn't a dialogue: not JSON, cut short, of a wrong type at `path`, or contradicting itself there.
  *
  * @category errors
  * @since 0.1.0
@@ -115,7 +115,7 @@ const reader: VersionedJson.Reader<DialogueState, DialogueJsonError> = {
  * Reads a dialogue from a JSON document, or from the text of one. Unknown keys are ignored.
  *
  * Fails with `UnknownVersion` if this release doesn't know the version of the document or of an agent's state in it, and with
- * `MalformedDialogue`, which names the path, if the document is cut short or has a wrong type.
+ * `MalformedDialogue`, which names the path, if the document isn't JSON, is cut short, has a wrong type, or contradicts itself.
  *
  * @category conversions
  * @since 0.1.0

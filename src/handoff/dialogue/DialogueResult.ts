@@ -53,7 +53,7 @@ export const giveResult: {
 )
 
 /**
- * Says that a call failed which awaits its result: its model reads the reason when the turn continues.
+ * Says that a call that awaits its result failed: its model reads the reason when the turn continues. Giving it twice changes nothing.
  *
  * Fails with `NotAwaitingResult` if the agent whose turn it is has no such call that awaits its result.
  *

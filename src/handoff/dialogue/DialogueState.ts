@@ -139,7 +139,8 @@ export const withAgentState: {
 /**
  * Lets a dialogue that ended continue, for as many turns as a new one.
  *
- * The reason for its end isn't checked again until the next turn is complete. A dialogue that hasn't ended may take more turns.
+ * The reason for its end isn't checked again until the next turn is complete. In a dialogue that hasn't ended, only the count of turns
+ * begins again.
  *
  * @category combinators
  * @since 0.1.0
@@ -153,7 +154,7 @@ export const reopen = (self: DialogueState): DialogueState => ({
 /**
  * Lets the user say something to everybody, and reopens the dialogue.
  *
- * An agent whose turn is under way completes it first, and hears the words before its next one.
+ * An agent whose turn is under way completes it first, and reads the words in its next one.
  *
  * @category combinators
  * @since 0.1.0

@@ -21,7 +21,7 @@ export const EndReason = Schema.TaggedUnion({
 export interface MaxTurnsReached extends Schema.Schema.Type<typeof EndReason.cases.MaxTurnsReached> {}
 /** The predicate `until` held for the transcript. */
 export interface UntilHeld extends Schema.Schema.Type<typeof EndReason.cases.UntilHeld> {}
-/** An agent called the stop tool in its turn. */
+/** An agent called the stop tool in its turn, and the call succeeded. */
 export interface StopToolCalled extends Schema.Schema.Type<typeof EndReason.cases.StopToolCalled> {}
 
 /**
@@ -50,7 +50,7 @@ export const DialogueStatus = Schema.TaggedUnion({
 export interface Choosing extends Schema.Schema.Type<typeof DialogueStatus.cases.Choosing> {}
 /** An agent was chosen, and wasn't told yet what it missed. */
 export interface Chosen extends Schema.Schema.Type<typeof DialogueStatus.cases.Chosen> {}
-/** An agent was told what it missed; its run is under way, waits for an approval, or failed. */
+/** An agent was told what it missed; its run is under way, awaits an approval or a result, failed, or was interrupted. */
 export interface Speaking extends Schema.Schema.Type<typeof DialogueStatus.cases.Speaking> {}
 /** A turn is complete. Next it is decided whether the dialogue ends, and if not, who speaks next. */
 export interface Deciding extends Schema.Schema.Type<typeof DialogueStatus.cases.Deciding> {}

@@ -20,6 +20,7 @@ const TypeId = "~troupe/handoff/Dialogue"
  */
 export interface Dialogue<out Name extends string, out E = never, out R = never> extends Pipeable {
   readonly [TypeId]: Plays<E, R>
+  /** Names and descriptions of the participants, in their order. */
   readonly participants: ReadonlyArray<Candidate<Name>>
 }
 

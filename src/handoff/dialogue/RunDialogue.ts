@@ -33,7 +33,7 @@ interface Runs<Args extends ReadonlyArray<unknown>> {
 const isState = (from: Input | DialogueState): from is DialogueState => typeof from === "object" && "transcript" in from
 
 /**
- * Begins a dialogue by hand: its state once the user has said the first words, for `stream` and `resume`.
+ * Returns the state of a new dialogue, in which the user has said the first words; `stream` and `resume` take it.
  *
  * @category constructors
  * @since 0.1.0
@@ -44,7 +44,7 @@ export const begin: {
 } = dual(2, (self: Any, opening: Input) => make(self.participants.map(({ name }) => name), opening))
 
 /**
- * Lets the participants talk about what a user says to all of them, until the dialogue ends or an agent awaits approval.
+ * Lets the participants talk about what a user says to all of them, until the dialogue ends or a call awaits approval or its result.
  *
  * Fails with `DialogueError`, which holds the dialogue's state.
  *
@@ -58,10 +58,11 @@ export const run: Runs<[opening: Input]> = dual(
 )
 
 /**
- * Continues a dialogue where it stopped: after an approval, a failure, an interruption, or a restart.
+ * Continues a dialogue where it stopped: after an approval, a result, a failure, an interruption, or a restart.
  *
  * An agent whose turn was under way continues that turn, and isn't told anything twice. A dialogue that has ended stays ended: `reopen` and
- * `say` make one that continues. Fails with `ParticipantMismatch` if the state belongs to a dialogue with other participants.
+ * `say` make one that continues. Fails with `DialogueError`; its reason is `ParticipantMismatch` if the state belongs to a dialogue with
+ * other participants.
  *
  * **Example** (Another day, with another word)
  *
@@ -99,7 +100,7 @@ export const resume: Runs<[state: DialogueState]> = dual(2, (self: Any, state: D
  * agents' runs between, text as it arrives.
  *
  * The agents' models are asked to stream. The last event (`DialogueEnded`, `DialogueSuspended`, `DialogueFailed` or
- * `DialogueInterrupted`) holds the last state. Behind a `DialogueFailed` the stream fails with the `DialogueError`. `reduce`
+ * `DialogueInterrupted`) holds the last state. After a `DialogueFailed` the stream fails with the `DialogueError`. `reduce`
  * returns the state at any time, even if the reader is interrupted before that event. A reader that leaves interrupts the dialogue.
  *
  * **Example** (Words as they arrive)

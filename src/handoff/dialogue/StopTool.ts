@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
 /**
- * A tool that ends the dialogue after the turn in which it is called, for an agent's toolkit. `layerStopTool` handles it.
+ * A tool, for an agent's toolkit, that ends the dialogue after the turn in which it is called. `layerStopTool` handles it.
  *
  * Any other tool can be the stop tool of a dialogue instead, by its name, such as one with parameters, or one that needs approval.
  *

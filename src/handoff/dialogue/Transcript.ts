@@ -14,7 +14,7 @@ import { fromInput } from "../../domain/PartCopy.ts"
 import type { User } from "../../domain/StateSchema.ts"
 
 /**
- * Schema for what one side said: the user in parts, an agent in a turn, which counts from 0.
+ * Schema for what one side said: the user in parts, or an agent in a turn; turns are numbered from 0.
  *
  * @category schemas
  * @since 0.1.0

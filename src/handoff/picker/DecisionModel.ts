@@ -33,10 +33,10 @@ const definitionOf = <Name extends string>(
   })
 
 /**
- * Lets the decision model choose among agents by their descriptions.
+ * Lets the decision model choose among `names` and the fallback by the agents' descriptions.
  *
- * The model sees the last turns and how the last run ended. A refusal, an unknown name or an invalid answer picks the fallback. If the
- * model fails, the run fails.
+ * The model reads the texts of the last 10 turns that have any, who was in control last, and how the last run ended. A refusal, an unknown
+ * name or an invalid answer picks the fallback. If the request fails otherwise, the run fails with its `AiError`.
  *
  * @category constructors
  * @since 0.1.0

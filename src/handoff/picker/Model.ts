@@ -30,10 +30,10 @@ const isUnusable = ({ reason }: AiError.AiError): boolean =>
   reason._tag === "StructuredOutputError" || reason._tag === "InvalidOutputError"
 
 /**
- * Lets the language model choose among agents by their descriptions.
+ * Lets the language model choose among `names` and the fallback by the agents' descriptions.
  *
- * The model sees the last turns and how the last run ended. An unknown name, or an answer that can't be read, picks the fallback. If the
- * model fails, the run fails.
+ * The model reads the texts of the last 10 turns that have any, who was in control last, and how the last run ended. An unknown name, or an
+ * answer that can't be read, picks the fallback. If the request fails otherwise, the run fails with its `AiError`.
  *
  * @category constructors
  * @since 0.1.0

@@ -39,17 +39,21 @@ export type Error<Picker> = Picker extends AgentPicker<string, infer E, unknown>
 export type Services<Picker> = Picker extends AgentPicker<string, unknown, infer R> ? R : never
 
 /**
- * What a picker sees: the conversation with the new words of the user last, the text of those, how the last run ended and who was in
- * control then (`undefined` in a new conversation), and the agents to choose from.
+ * What a picker decides by.
  *
  * @category models
  * @since 0.1.0
  */
 export interface PickRequest {
+  /** The conversation, with the user's new words last. */
   readonly conversation: Conversation
+  /** The text of the user's new words. */
   readonly text: string
+  /** How the last run ended; `undefined` in a new conversation. */
   readonly lastStatus: AgentStatus | undefined
+  /** Who was in control at the end of the last run; `undefined` in a new conversation. */
   readonly lastAgent: string | undefined
+  /** The agents to choose from. */
   readonly agents: ReadonlyArray<{ readonly name: string; readonly description: string | undefined }>
 }
 
@@ -73,7 +77,7 @@ export const fromNames = <Names extends string, E, R>(
 export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, TypeId)
 
 /**
- * Returns the names that a picker is known to return; none if it is a user's function, which may return any.
+ * Returns the names that a picker is known to return; none for a picker of `make`, whose function may return any.
  *
  * @category getters
  * @since 0.1.0
@@ -81,7 +85,7 @@ export const isAgentPicker = (u: unknown): u is Any => Predicate.hasProperty(u, 
 export const namesOf = (self: Any): ReadonlyArray<string> => self[TypeId].names
 
 /**
- * Picks the agent that begins.
+ * Returns the name of the agent that begins, in an Effect that fails as the picker does.
  *
  * @category combinators
  * @since 0.1.0

@@ -8,13 +8,15 @@ import { type Conversation, textOf, type Turn } from "../../domain/Conversation.
 import type { PickRequest } from "./Picker.ts"
 
 /**
- * Options of picking by a model: the agent that begins if the answer isn't usable, and what the model is told besides the agents.
+ * Options of picking by a model.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ModelOptions<Fallback extends string> {
+  /** The agent that begins if the model's answer isn't usable. The model may choose it too. */
   readonly fallback: Fallback
+  /** What the model is told besides the question and the agents; nothing by default. */
   readonly instructions?: string | undefined
 }
 

@@ -21,15 +21,16 @@ export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, 
 {
   /** The name of the node; the agent's by default. */
   readonly name?: Name
-  /** What the agent is told; by default the node's input, which must be text. */
+  /** Returns what the agent is told, a text or parts; by default that is the node's input, which must be text. */
   readonly input?: ((input: Input) => string | User["parts"]) | undefined
 }
 
 /**
  * Makes a node of an agent or a group. An agent needs one only for another name, an input that isn't text, or a policy.
  *
- * An agent can also be in a plan without it: its input is text, and its output is the answer, a text or, with an `output` schema, the
- * decoded value. Each run of the node begins a conversation. A group's type has no name, so a group needs one here.
+ * Without options the node is what the agent itself is in a plan: its input is text, and its output is the answer, a text or, with an
+ * `output` schema, the decoded value. Each attempt begins a conversation, and fails with the error of the agent's run or with `NoAnswer`. A
+ * group's type has no name, so a group needs one here. Throws `InvalidLimit` for a `timeout` that isn't a duration above 0.
  *
  * @category constructors
  * @since 0.1.0

@@ -18,8 +18,10 @@ const isState = (u: unknown): u is AgentState =>
   Predicate.hasProperty(u, "conversation") && Predicate.hasProperty(u, "status")
 
 /**
- * Error for an agent that stopped without an answer, because its calls await approval or a result: its `state` continues by `Agent.resume`
- * once they have it, and `Plan.complete` puts the answer into the results of the plan.
+ * Error for an agent whose run stopped without an answer that its node can return.
+ *
+ * Most often calls await approval or a result. Once they have it, `Agent.resume` continues the `state`, and `Plan.complete` puts the answer
+ * into the results of the plan. If a stop condition ended the run before an answer of the agent's `output`, the state is `Complete`.
  *
  * @category errors
  * @since 0.1.0

@@ -102,8 +102,8 @@ const make = (
 /**
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
- * What arrives must be the target's input or, if the target has several edges, what its input has below the name of the
- * source. `f` may be an effect.
+ * What arrives must be the target's input or, if the target has several edges, what its input has below the name of the source. `f` may
+ * return an Effect. If that fails, the node `to` fails with its error, without a retry or a fallback.
  *
  * **Example** (A record of two sources)
  *
@@ -144,8 +144,9 @@ export const edge: {
 /**
  * Makes an edge that is taken only if `condition` holds for the output of `from`. A type guard narrows it.
  *
- * A node of which no edge is taken is skipped, and so are those behind it that nothing else leads to. If another edge
- * is taken, the input lacks the key, so its type has the key as optional. `condition` and `f` may be effects.
+ * A node into which no edge is taken is skipped, and so are those behind it that nothing else leads to. If another edge is taken, the
+ * node's input lacks the key of this one, so the key must be optional in its type. `condition` and `f` may return Effects. If one of them
+ * fails, the node `to` fails with its error, without a retry or a fallback.
  *
  * **Example** (One of two desks)
  *

@@ -119,11 +119,11 @@ export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infe
 export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback> {
   /** When to try again after a failure or a time-out; never by default. */
   readonly retry?: Schedule.Schedule<unknown, E | Cause.TimeoutError, RetryE, RetryR> | undefined
-  /** How long one attempt may take; no limit by default. After that it fails with `TimeoutError` of Effect. */
+  /** How long one attempt may take, above 0; no limit by default. After that it fails with `TimeoutError` of Effect. */
   readonly timeout?: Timeout
-  /** A node that takes the same input if all attempts have failed. It has its own policy. */
+  /** A node that takes the same input if all attempts have failed; none by default. It has its own policy. */
   readonly fallback?: Fallback
-  /** Whether an effect may run again if its process died in it: false by default. In one process this changes nothing. */
+  /** Whether an effect may run again on a cluster if its process died in it; `false` by default. In one process this changes nothing. */
   readonly idempotent?: boolean | undefined
 }
 
@@ -167,8 +167,9 @@ export const make = (
 /**
  * Makes a node of an effect, or of a function from the node's input to one.
  *
- * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last: a node that needn't be among the
- * plan's `nodes`, whose output counts as this node's. A defect or an interruption is not retried, and no fallback follows it.
+ * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last: a node that needn't be among
+ * the plan's `nodes`, whose output counts as this node's. A defect or an interruption is not retried, and no fallback follows it. Throws
+ * `InvalidLimit` for a `timeout` that isn't a duration above 0.
  *
  * **Example** (A price, from the cache when the shop is down)
  *

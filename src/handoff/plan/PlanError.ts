@@ -13,9 +13,9 @@ const Attempt = Schema.Struct({ node: Schema.String, reason: Schema.Unknown })
 /**
  * The error of a plan: the `node` that failed, the `reason`, and the `results` of all nodes that had ended.
  *
- * The `reason` is the error of the node or of an edge that leads to it: an `AgentError` with its state for an agent, or `TimeoutError` of Effect.
- * So `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` lists what the node's fallbacks failed with, by their names.
- * `Plan.resume` continues from `results`.
+ * The `reason` is the error of the node or of an edge that leads to it, such as an `AgentError` with its state, `NoAnswer`, or
+ * `TimeoutError` of Effect. So `Effect.catchReason("PlanError", "AgentError", …)` picks one. `fallbacks` lists what the node's fallbacks
+ * failed with, by their names. `Plan.resume` continues from `results`.
  *
  * @category errors
  * @since 0.1.0

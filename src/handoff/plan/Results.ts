@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import type { Any, NameOf, OutputOf } from "./Node.ts"
 
 /**
- * Schema for how a node ended: with an output, or skipped because no edge led to it.
+ * Schema for how a node ended: with an output, or skipped because no edge into it was taken.
  *
  * @category schemas
  * @since 0.1.0
@@ -19,9 +19,9 @@ export const Ended = Schema.TaggedUnion({
   Skipped: {}
 })
 
-/** The node has an output. */
+/** The node has an output; an `undefined` one has no key. */
 export interface Completed extends Schema.Schema.Type<typeof Ended.cases.Completed> {}
-/** No edge led to the node. */
+/** No edge into the node was taken. */
 export interface Skipped extends Schema.Schema.Type<typeof Ended.cases.Skipped> {}
 
 /**
@@ -44,7 +44,7 @@ export const Results = Schema.Struct({
 })
 
 /**
- * How far a plan came: its input, and by name how each node ended that did.
+ * How far a plan came: its input and, under the name of each node that has ended, how it ended.
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +59,7 @@ export const completed = (output: unknown): Completed =>
 export const skipped: Skipped = { _tag: "Skipped" }
 
 /**
- * Adds an output of a node to results, such as an agent's answer after approvals.
+ * Returns results with an output of a node added, such as an agent's answer after approvals. `node` is the node or the agent itself.
  *
  * @category combinators
  * @since 0.1.0

@@ -18,7 +18,7 @@ import type { Results } from "./Results.ts"
 import * as Run from "./Run.ts"
 
 /**
- * The error of a run, from what nodes and edges may fail with.
+ * The error of a run, from what nodes and edges may fail with: a `PlanError`, or nothing if none of them can fail.
  *
  * @category utility types
  * @since 0.1.0
@@ -121,7 +121,8 @@ const streamFrom = (self: AnyPlan, from: Effect.Effect<Position, PlanMismatch>):
 /**
  * Runs a plan on an input and streams its events. The last event has the results; the stream then ends as the run did.
  *
- * A reader that leaves interrupts the run. Use `Agent.observe` for the events of a plan's agents.
+ * If the run fails, the stream fails with `PlanError` after `PlanFailed`. A reader that leaves interrupts the run. Use `Agent.observe` for
+ * the events of a plan's agents.
  *
  * **Example** (Progress)
  *
@@ -147,7 +148,8 @@ export const stream: {
 } = dual(2, (self: AnyPlan, input: unknown) => streamFrom(self, Effect.succeed(fromInput(input))))
 
 /**
- * Continues a plan from results, as `resume` does, and streams its events.
+ * Continues a plan from results, as `resume` does, and streams its events. Fails with `PlanMismatch`, before any event, if the results
+ * name a node that the plan doesn't have.
  *
  * @category running
  * @since 0.1.0

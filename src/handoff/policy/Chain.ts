@@ -19,7 +19,10 @@ import { type HandoffPolicy, make } from "./Policy.ts"
  */
 export const chain = <const Name extends string>(
   names: ReadonlyArray<Name>,
-  options?: { readonly maxLength?: number | undefined }
+  options?: {
+    /** After how many handoffs of a run the chain offers nothing more; 5 by default. */
+    readonly maxLength?: number | undefined
+  }
 ): HandoffPolicy<Name> => {
   const maxLength = countOf("maxLength", options?.maxLength ?? 5, 0)
   const when = ({ run }: AgentState): boolean => (run.handoffs ?? 0) < maxLength

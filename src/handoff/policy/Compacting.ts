@@ -25,7 +25,8 @@ import {
 } from "./Policy.ts"
 
 /**
- * The size from which a conversation is too long: more turns, or more tokens by an estimate (a quarter of its bytes).
+ * The size above which a conversation is too long: more turns, or more tokens by an estimate (a quarter of its bytes, 1,000 for a file). If
+ * both are given, one is enough.
  *
  * @category models
  * @since 0.1.0
@@ -35,21 +36,24 @@ export type Threshold =
   | { readonly turns?: number | undefined; readonly tokens: number }
 
 /**
- * How a conversation is compacted: `over` which size, how many last turns it keeps, and what summarizes the others.
+ * How a conversation is compacted.
  *
  * @category models
  * @since 0.1.0
  */
 export interface CompactingOptions<E, R, On extends OnFailure> {
+  /** The size above which a conversation is compacted. */
   readonly over: Threshold
+  /** How many of the last turns cross as they are. */
   readonly keep: number
-  /** Makes the summary of the turns that are replaced. Their calls are settled. */
+  /** Returns an Effect of the summary of the turns that are replaced. Their calls are settled. */
   readonly summarize: (conversation: Conversation, crossing: Crossing) => Effect.Effect<string, E, R>
+  /** What happens if the summary fails or is empty; `"keep"` by default: the conversation crosses as it is. */
   readonly onFailure?: On | undefined
 }
 
 /**
- * Error for a summary without words: it would delete the turns that it replaces.
+ * Error for a summary without words: it would delete the turns that it replaces. A run fails with it if `onFailure` is `"fail"`.
  *
  * @category errors
  * @since 0.1.0
@@ -79,13 +83,14 @@ const compact = <E, R>(
 }
 
 /**
- * Lets a long conversation cross as a summary and its last turns, after the transforms of other policies.
+ * Lets a long conversation cross as a summary and its last turns, after the transforms of `policy`.
  *
  * Pinned turns and what the user said last cross as they are, behind the summary. If a group has no other policy, give
  * `HandoffPolicy.compose()` as the policy.
  *
- * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary
- * fails or is empty, unless `onFailure` is `"fail"`. Throws `InvalidLimit` for a size or a `keep` that is no whole number from 0 on.
+ * A conversation that isn't over the threshold, or has nothing to summarize, crosses as it is. So does one whose summary fails or is empty,
+ * unless `onFailure` is `"fail"`: then the run fails with the summary's error or `EmptySummary`. Throws `InvalidLimit` if a size or `keep`
+ * is neither a whole number from 0 on nor `Infinity`.
  *
  * @category combinators
  * @since 0.1.0

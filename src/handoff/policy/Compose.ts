@@ -8,8 +8,8 @@ import { type Any, type Error, type HandoffPolicy, internalsOf, make, type Names
 /**
  * Combines policies: all tools are offered, the first decision wins, and the transforms run one after the other.
  *
- * Two offers of one tool with the same target become one. Throws `ConflictingOffers` if an agent would be offered tools of one name with
- * different targets.
+ * Two offers of one tool with the same target become one with the options of the first. It is offered if one of the two would be. Throws
+ * `ConflictingOffers` if an agent would be offered tools of one name with different targets.
  *
  * @category combinators
  * @since 0.1.0

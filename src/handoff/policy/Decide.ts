@@ -9,8 +9,8 @@ import * as Policy from "./Policy.ts"
 /**
  * Makes a policy that decides after an answer who continues, why and with what, as a function of the state with the answer.
  *
- * `names` are the agents that it may name. It is asked after each answer that requests no handoff, and must depend on the state alone. If
- * it returns `undefined`, the answer ends the run. Add other behaviour by `compose`: `explicit` offers handoffs to models, and
+ * `decide` is called only when the run would otherwise end as `Complete`, and must depend on the state alone. If it returns `undefined`, or
+ * the agent in control, the answer ends the run. Add other behaviour by `compose`: `explicit` offers handoffs to models, and
  * `mapConversation` changes what crosses.
  *
  * **Example** (By what the user asks)
@@ -42,6 +42,8 @@ import * as Policy from "./Policy.ts"
  * @since 0.1.0
  */
 export const make = <const Name extends string, const Target extends Name>(options: {
+  /** The agents that `decide` may name. */
   readonly names: ReadonlyArray<Name>
+  /** Returns who takes over, or `undefined` if nobody does. It can't return an Effect. */
   readonly decide: (state: AgentState) => Policy.Decision<Target> | undefined
 }): Policy.HandoffPolicy<Name> => Policy.make(options)

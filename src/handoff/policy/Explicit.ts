@@ -23,7 +23,8 @@ export interface ExplicitOptions<From extends string, Params, Encoded, HistoryE,
 /**
  * Offers a handoff to one agent.
  *
- * The options are those of `Handoff.to`, and `from`: the agents that it is offered to, by default all but the target.
+ * The options are those of `Handoff.to`, and `from`: the agents that it is offered to, by default all but the target. Throws
+ * `Agent.InvalidName` if providers would refuse `toolName`.
  *
  * @category constructors
  * @since 0.1.0
@@ -46,12 +47,17 @@ export const explicit = <
 /**
  * Offers handoffs from a record, in its order: each key is a tool's name, each value the target's name.
  *
+ * Throws `Agent.InvalidName` if providers would refuse a tool's name.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export const explicitAll = <const Target extends string = never, const From extends string = never>(
   targets: { readonly [toolName: string]: Target },
-  options?: { readonly from?: ReadonlyArray<From> | undefined }
+  options?: {
+    /** The agents that may hand over; all but each target by default. */
+    readonly from?: ReadonlyArray<From> | undefined
+  }
 ): HandoffPolicy<Target | From> =>
   make({
     names: [...Object.values(targets), ...options?.from ?? []],

@@ -94,8 +94,8 @@ const answer = (handoff: Handoff.Any, params: unknown, callId: string) =>
  *
  * All other calls and their results pass through the toolkit unchanged. The caller carries out the handoff.
  *
- * Given a name instead of a state, it also offers handoffs that are only offered under a condition. Throws `TakenToolName` if the toolkit
- * has a tool of the same name.
+ * Given an agent's state, only handoffs whose `when` holds in it are offered; given a name, all. A call whose parameters don't decode fails
+ * with `AiError`, as the toolkit's own do. Throws `TakenToolName` if the toolkit has a tool of the same name.
  *
  * @category combinators
  * @since 0.1.0

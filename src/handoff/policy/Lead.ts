@@ -9,8 +9,8 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 import { controlled } from "./Sequential.ts"
 
 /**
- * How a lead's work is given to its team: a function of the state after each answer of the lead, and of the team. It returns who works
- * next, or `undefined` to end the run with that answer.
+ * How a lead's work is given to its team: a function of the state after an answer of the lead, and of the team. It returns who works next,
+ * or `undefined` to end the run with that answer.
  *
  * @category models
  * @since 0.1.0
@@ -31,8 +31,9 @@ export const inTurn: Delegate = (state, team) => {
 /**
  * Offers a lead handoffs to each agent of its team, and returns control to the lead when one of them has answered.
  *
- * The lead's own answer ends the run. A lead may be in another lead's team, and a lead without a team answers alone. With `delegate` a rule assigns the work instead of the lead's
- * model, which is then offered no handoffs: `inTurn`, or a function of your own that depends on the state alone.
+ * The lead's own answer ends the run. A lead may be in another lead's team, and a lead without a team answers alone. With `delegate` a rule
+ * assigns the work instead of the lead's model: `inTurn`, or a function of your own that depends on the state alone. Then the policy offers
+ * the lead no handoffs, and the lead's answer ends the run only if the rule returns `undefined`.
  *
  * @category constructors
  * @since 0.1.0

@@ -10,7 +10,8 @@ import * as MaybeEffect from "../MaybeEffect.ts"
 import { type Crossing, type HandoffPolicy, make, type Transform } from "./Policy.ts"
 
 /**
- * What happens if a transform fails: with `"keep"` the conversation crosses unchanged, and an event says so; with `"fail"` the run fails.
+ * What happens if a transform fails: with `"keep"`, the default, the conversation crosses without it and the event `TransformFailed` says
+ * so; with `"fail"` the run fails with its error.
  *
  * @category models
  * @since 0.1.0
@@ -28,7 +29,7 @@ export const onFailureOf = (choice: OnFailure | undefined): Transform["onFailure
  * Changes the conversation at every handoff, a model's or a policy's: redacts, translates or enriches it.
  *
  * The function is called with the conversation, in which the handoff's call is settled, and returns another one, directly or in an Effect.
- * By default a failure leaves the conversation unchanged.
+ * By default a failed Effect leaves the conversation unchanged; with `onFailure: "fail"` the run fails with its error.
  *
  * @category constructors
  * @since 0.1.0

@@ -49,14 +49,17 @@ export type Error<Policy> = Policy extends HandoffPolicy<string, infer E, unknow
 export type Services<Policy> = Policy extends HandoffPolicy<string, unknown, infer R> ? R : never
 
 /**
- * A policy's decision that another agent take over, though no model asked: who, why, and with what.
+ * A policy's decision that another agent take over, though no model asked.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Decision<out Target extends string = string> {
+  /** The name of the agent that takes over. */
   readonly target: Target
+  /** Why, for the target's model and the state's `handoff`; none by default. */
   readonly reason?: string
+  /** What the target should know, as JSON, in the same places; nothing by default. */
   readonly context?: Schema.Json
 }
 

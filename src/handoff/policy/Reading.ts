@@ -55,7 +55,7 @@ export const requestOf: {
 )
 
 /**
- * Decides whether another agent takes over after an answer, as a function of the state with the answer.
+ * Returns which agent takes over after an answer, as a function of the state with the answer; `none` if the answer ends the run.
  *
  * @category getters
  * @since 0.1.0
@@ -66,7 +66,7 @@ export const decide: {
 } = dual(2, (self: Any, state: AgentState) => Option.fromUndefinedOr(internalsOf(self).decide(state)))
 
 /**
- * Returns the conversation as it arrives. Transforms that fail are left out and logged, unless their failure should fail the handoff.
+ * Returns an Effect of the conversation as it arrives. Transforms that fail are left out and logged, unless their `onFailure` is `"fail"`.
  *
  * @category combinators
  * @since 0.1.0

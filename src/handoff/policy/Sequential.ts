@@ -31,8 +31,8 @@ const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => 
 /**
  * Hands over to the next agent of a list when one has answered. The last one's answer ends the run.
  *
- * The place in the list is read from the run's own trail: each run begins at the place of its first agent, and an agent that isn't in the
- * list ends it. An empty list hands over to nobody.
+ * The place in the list is read from the run's own trail: each run begins at the first place of its first agent. The answer of an agent
+ * that isn't in the list ends the run. An empty list hands over to nobody.
  *
  * @category constructors
  * @since 0.1.0

@@ -10,7 +10,8 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 /**
  * Hands over to an agent when another one has answered and a predicate holds.
  *
- * The predicate is called with the state after each answer that requests no handoff, and must depend on that state alone.
+ * The predicate is called with the state after an answer, only when the run would otherwise end as `Complete`. It must depend on that state
+ * alone.
  *
  * @category constructors
  * @since 0.1.0
@@ -18,7 +19,10 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 export const when = <const Target extends string>(
   predicate: (state: AgentState) => boolean,
   target: Target,
-  options?: { readonly reason?: string | undefined }
+  options?: {
+    /** Why, for the target's model and the state's `handoff`; none by default. */
+    readonly reason?: string | undefined
+  }
 ): HandoffPolicy<Target> =>
   make({
     names: [target],
