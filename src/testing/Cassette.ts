@@ -5,7 +5,8 @@
  * 2. A request is found by its content and the path of its agent. Ids of calls, times and metadata of parts are ignored, and agents that
  *    run in parallel don't mix up.
  * 3. A request that isn't on the tape is a defect with a readable difference. `orFail` makes it a failure.
- * 4. A tape has no headers, no queries of addresses, no times, and nothing that `redact` removes.
+ * 4. A tape has no times and nothing that `redact` removes. Of failures it has no headers, no query strings of URLs, and no API keys.
+ *    Texts, parameters, results and sources are recorded as they are, unless `redact` changes them.
  *
  * **Example** (Recording a run, and playing it without the model and the tool)
  *
@@ -96,7 +97,7 @@ export {
 export type { Redact } from "./cassette/Redact.ts"
 
 /**
- * Whether a tape is written or played. With `"auto"` it is played if the file exists, and otherwise written.
+ * Whether a tape is written or played. With `"auto"`, the default, it is played if the file exists, and otherwise written.
  *
  * @category models
  * @since 0.1.0
@@ -108,11 +109,11 @@ export type Mode = "record" | "replay" | "auto"
  *
  * **Details**
  *
- * `redact` is applied to every text that is written, and to a request before it is compared. A function must leave its own result
- * unchanged. Use it also for texts that differ each time, such as the date in a system message.
- *
- * The handlers of a toolkit that an agent has together with them are on the tape, too, unless `ownHandlers` is `false`: they
- * run as they are then.
+ * - `redact` is applied to texts before they are written, and to a request before it is compared; by default nothing is removed. Names of
+ *   agents and tools and ids of calls stay. A function must leave its own result unchanged. Use it also for texts that differ each time,
+ *   such as the date in a system message.
+ * - `ownHandlers` says whether handlers that an agent's toolkit brings itself are recorded and played, `true` by default. If it is `false`,
+ *   they run in a replay too.
  *
  * @category models
  * @since 0.1.0
@@ -189,12 +190,15 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  * **Details**
  *
  * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
- * - A tape is written beside its place and moved there when the layer is closed. One whose recording was interrupted is kept as
- *   `….recording`, and so is one that would replace what another recording wrote meanwhile: closing dies with `CassetteConflict`.
- * - Failures of the model are played as the same `AiError` without headers, and what was interrupted never answers.
+ * - The layer fails with `InvalidTape` if a line of the file isn't an event, and with a `PlatformError` if the file can't be read or
+ *   created, for example if there is none in `"replay"`.
+ * - A request that differs from those on the tape dies with `CassetteDrift`, and one too many with `CassetteExhausted`.
+ * - A tape is written beside its place and moved there when the layer is closed. If the recording was interrupted, or another recording
+ *   wrote the tape meanwhile, it is kept as `….recording`. In the second case closing dies with `CassetteConflict`.
+ * - Failures of the model are played as the same `AiError` without headers. A request that was interrupted never gets an answer.
  * - A tape can be played streamed or not, however it was recorded.
- * - Models of the agents and modes themselves, `ExecutionPlan`s too, are on the same tape, and so are the handlers of toolkits that
- *   have them: replayed, none of them is built or run.
+ * - Models that agents, modes and context windows have themselves, `ExecutionPlan`s too, are on the same tape, and so are the handlers that
+ *   toolkits bring. In a replay none of them is built or run.
  *
  * @category layers
  * @since 0.1.0
@@ -214,18 +218,19 @@ export const layer = <const M extends Mode = "auto">(
   }) as Effect.Effect<Provided, PlatformError | InvalidTape, FileSystem.FileSystem | Needed<M> | Scope.Scope>)
 
 /**
- * Provides a language model that answers as the events of runs say, which needn't have been recorded as a tape.
+ * Provides a language model that answers as the events of runs say. The events needn't have been recorded as a tape.
  *
  * **When to use**
  *
- * Use to play what was seen by `Agent.observe` or `Agent.stream`, for example a run in production that went wrong. A file of
- * such events, a JSON line each, is played by `layer` too.
+ * Use to play the events that `Agent.observe` or `Agent.stream` emitted, for example of a run in production that went wrong. `layer` plays
+ * a file of such events, one as JSON in each line.
  *
  * **Details**
  *
- * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. If
- * the log doesn't say what a run began with, the answers of each agent are played in their order. Of a failure a log has the
- * tag and the message.
+ * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. If the events
+ * don't say what a run began with, the answers of each agent are played in their order. A failure is played as an `AiError` with the tag
+ * and the message that its event has. A request that differs dies with `CassetteDrift`, and one too many with `CassetteExhausted`: they
+ * name the tape by `name`, `"events"` by default. The layer fails with the error of the stream.
  *
  * **Example** (Playing what was seen)
  *
@@ -279,16 +284,18 @@ const handlersOf = <T extends Record<string, Tool.Any>>(
 }
 
 /**
- * Provides handlers for a toolkit that are recorded, or that give what the tape says.
+ * Provides handlers for a toolkit: while a tape is recorded, your `handlers`, whose results are recorded; in a replay, handlers that return
+ * what the tape says.
  *
  * **Details**
  *
- * The handlers themselves are given as a layer, which is built only while recording. Without it the toolkit can only be played.
+ * `handlers` is built only while a tape is recorded. Without it the toolkit can only be played: while a tape is recorded, the layer dies.
  *
- * A call is found by the path of its agent, the name of its tool and its parameters, and what it gives goes through the schemas
- * of the tool. Preliminary results and failures are played, too. A call that was interrupted never answers.
+ * A call is found by the path of its agent, the name of its tool and its parameters. One that differs dies with `CassetteDrift`, and one
+ * too many with `CassetteExhausted`. A result goes through the schemas of the tool. Preliminary results, failures and defects are played,
+ * too. A call that was interrupted never returns.
  *
- * Handlers that an agent's toolkit has don't come from the environment: `layer` alone has them on the tape.
+ * Handlers that an agent's toolkit brings itself don't come from the environment: `layer` records and plays them without this function.
  *
  * @category layers
  * @since 0.1.0
@@ -314,9 +321,9 @@ export const toolkit = <T extends Record<string, Tool.Any>, E = never, R = never
   }))
 
 /**
- * Dies unless everything on the tape was requested. Calls of tools that `toolkit` doesn't answer don't count.
+ * Dies with `CassetteLeftOver` unless everything on the tape was asked for.
  *
- * While a tape is recorded nothing is left over.
+ * Calls of tools that run as they are don't count, nor does what was interrupted. While a tape is recorded, nothing is left over.
  *
  * @category assertions
  * @since 0.1.0
@@ -334,7 +341,7 @@ const isOurs = (u: unknown): u is CassetteError =>
   u instanceof CassetteConflict
 
 /**
- * Turns the defect of a tape into a failure.
+ * Turns a defect of a tape into a failure: `CassetteDrift`, `CassetteExhausted`, `CassetteLeftOver` or `CassetteConflict`.
  *
  * **Example** (What was asked differs from what was recorded)
  *

@@ -2,8 +2,8 @@
  * Random conversations, prompts, states and scripts for properties, each of which shrinks to something small.
  *
  * 1. Conversations and states are legal, and prompts keep the default policy of `ConversationRules`.
- * 2. Values are deeply frozen, so that a property fails if something is mutated.
- * 3. Every field of the options has an effect, and leaving all out allows everything.
+ * 2. Conversations, states and the messages of prompts are deeply frozen, so that a property fails if something mutates them.
+ * 3. Every field of the options has an effect, and may be left out.
  *
  * **Example** (A property of every conversation)
  *
@@ -58,8 +58,13 @@ export type { TurnOptions } from "./arbitrary/Turns.ts"
 export type { Violating } from "./arbitrary/Violating.ts"
 
 /**
- * What conversations are like: whether calls of the last assistant turn may be open, which they are by default, and how
- * many agents `depth` deep answer them then, 1 by default.
+ * What conversations are like.
+ *
+ * **Details**
+ *
+ * - `open` says whether calls of the last assistant turn may be open, `true` by default.
+ * - `depth` is how deep called agents may be nested in open calls, 1 by default; with 0 there are none.
+ * - `TurnOptions` says what the other fields are.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +75,9 @@ export interface ConversationOptions extends TurnOptions {
 }
 
 /**
- * What prompts are like: whether they begin with a system message, either way by default.
+ * What prompts are like: with `system` they begin with a system message, with `false` they don't; by default some do.
+ *
+ * `TurnOptions` says what the other fields are. Here `minTurns` is at least 1, which is its default.
  *
  * @category models
  * @since 0.1.0
@@ -80,7 +87,7 @@ export interface PromptOptions extends Omit<TurnOptions, "anyOrder"> {
 }
 
 /**
- * Random legal conversations.
+ * Random legal conversations: call ids are unique, and only calls of the last assistant turn may be open.
  *
  * @category arbitraries
  * @since 0.1.0
@@ -116,8 +123,8 @@ const messagesOf = (options: PromptOptions): Arbitrary.Arbitrary<ReadonlyArray<P
 }
 
 /**
- * Random prompts as agents send them: all calls have their results, and a user speaks first. Any provider
- * accepts them: they have no texts without words, and no answers of reasoning alone, which only some providers accept.
+ * Random prompts as agents send them: all calls have their results, and a user speaks first. Any provider accepts them: they have no texts
+ * without words and no answers of reasoning alone, which only some providers accept.
  *
  * @category arbitraries
  * @since 0.1.0
@@ -126,7 +133,7 @@ export const prompt = (options: PromptOptions = {}): Arbitrary.Arbitrary<Prompt.
   Arbitrary.map(messagesOf(options), Prompt.fromMessages)
 
 /**
- * Random states: a legal conversation, a status that fits it, modes that fit into each other.
+ * Random states: a legal conversation, a status that fits it, and modes that fit into each other.
  *
  * @category arbitraries
  * @since 0.1.0
@@ -135,7 +142,10 @@ export const state = (options: StateOptions = {}): Arbitrary.Arbitrary<AgentStat
   Arbitrary.map(stateOf(options), plain)
 
 /**
- * Random scripts for a model: answers with calls whose parameters fit the tools of a toolkit.
+ * Random scripts for a model: answers with calls whose parameters fit the tools of a toolkit, unless `misfits` is set.
+ *
+ * The last answer may have calls: for a queue, add an answer without calls behind it. Throws an `Error` if random values can't be derived
+ * from the schema of a tool's parameters.
  *
  * @category arbitraries
  * @since 0.1.0
@@ -146,7 +156,7 @@ export const script = (
 ): Arbitrary.Arbitrary<Script> => scriptOf(toolkit, options)
 
 /**
- * Random messages that break exactly one rule, with the policy under which it is one.
+ * Random messages that break exactly the rule `kind` and no other, with the policy that has this rule.
  *
  * @category arbitraries
  * @since 0.1.0

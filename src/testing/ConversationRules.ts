@@ -1,8 +1,8 @@
 /**
  * The rules of providers for conversations, to check any prompt.
  *
- * 1. Every violation is found, not the first alone, in the order of the messages, with its index and the ids of its calls.
- * 2. The default policy accepts every prompt that an agent sends whose history nobody rewrites.
+ * 1. Every violation is found, not only the first, in the order of the messages, with its index and the ids of its calls.
+ * 2. The default policy accepts every prompt that an agent sends, unless a `history` function of yours breaks it.
  * 3. Parallel calls are one turn: their results may be one message or several.
  *
  * **Example** (A result that comes twice)
@@ -36,9 +36,9 @@ export { defaultPolicy, type Policy, strictPolicy } from "./rules/Policy.ts"
 export { type ForeignMessage, type Kind, kinds, type Message, type Violation } from "./rules/Violation.ts"
 
 /**
- * Returns every violation of the rules in a prompt, or in messages; none if all are kept.
+ * Returns every violation of the rules in a prompt or in messages, in the order of the messages; none if all are kept.
  *
- * What `policy` leaves out is as `defaultPolicy` has it.
+ * Fields that `policy` leaves out are those of `defaultPolicy`.
  *
  * @category getters
  * @since 0.1.0
@@ -54,7 +54,7 @@ export const check = (
 }
 
 /**
- * Describes violations, one line for each; `""` if there are none.
+ * Formats violations as text, one line for each; `""` if there are none.
  *
  * @category conversions
  * @since 0.1.0

@@ -14,7 +14,7 @@ import * as MockResponse from "./MockResponse.ts"
 
 const TypeId = "~troupe/testing/Handler"
 
-/** A handler declines a request, for this reason. */
+/** Says that a handler has no answer to a request, and why. If no other handler answers, the mock model dies with `UnansweredRequest`. */
 export interface Declined {
   readonly _tag: "Declined"
   readonly reason: string
@@ -23,14 +23,18 @@ export interface Declined {
 /** Notes which handler, rule or state answers, from the outermost to the innermost. */
 type Note = (what: string) => void
 
-/** Answers a request, or declines to. */
+/**
+ * Answers a request, or declines it. What its Effect fails with is the model's error. `note` is told which handler or rule answers, for
+ * `debug`.
+ */
 export type Answer<R = never> = (
   request: MockRequest,
   note?: Note
 ) => Effect.Effect<MockResponse.MockResponse | Declined, AiError.AiError, R>
 
 /**
- * What a mock model answers. `make` runs once for each layer, and holds the state that its answers share.
+ * The script of a mock model, as a value without state. `make` runs once for each layer that is built, and begins the state that the
+ * answers of this layer share.
  *
  * @category models
  * @since 0.1.0
@@ -50,20 +54,24 @@ export interface AnyHandler {
 export type HandlerServices<H> = H extends Handler<infer R> ? R : never
 
 /**
- * A response, or a function of the request that returns one, with an Effect or without.
+ * A response, or a function of the request that returns one, directly or in an Effect. A string means `MockResponse.text`.
  *
  * @category models
  * @since 0.1.0
  */
 export type Reply<R = never> = MockResponse.Input | ReplyFunction<R>
 
-/** A function of the request that returns a response, with an Effect or without. */
+/**
+ * A function of the request that returns a response, directly or in an Effect. What it throws is a defect; what its Effect fails with is
+ * the model's error.
+ */
 export type ReplyFunction<R = never> = (
   request: MockRequest
 ) => MockResponse.Input | Effect.Effect<MockResponse.Input, AiError.AiError, R>
 
 /**
- * Error for a request without a scripted response. A mock model dies with it.
+ * Error for a request without a scripted response. A mock model dies with it. `reason` says why the script has none; `agent` is `""`
+ * outside of a run.
  *
  * @category errors
  * @since 0.1.0

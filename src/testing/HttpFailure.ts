@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 
-/** A response of HTTP that isn't a success, as a provider sends it. */
+/** An HTTP response that isn't a success, as a provider sends it. A `body` that is a string is sent as text, any other as JSON. */
 export interface HttpFailure {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>

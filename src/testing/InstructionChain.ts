@@ -1,11 +1,11 @@
 /**
- * What a model is to answer, turn by turn, written into the conversation itself.
+ * The answers of a model, step by step, written into the conversation itself.
  *
- * 1. The last message of the user that carries a chain counts. The model's turns since are counted, and the step of that
- *    number answers; messages of the assistant that follow each other are one turn.
- * 2. A request alone decides. Retried or beside others, it gets the same answer.
- * 3. Past the end, and if a chain or a step can't be read, the fallback answers. No other step moves up, and no older
- *    chain takes over.
+ * 1. The last chain in a message of the user is used. Its first step answers first, and each turn of the model since that message counts
+ *    one step. Messages of the assistant that follow each other are one turn.
+ * 2. Only the request decides: a retry gets the same answer, and parallel requests don't disturb each other.
+ * 3. Past the end, and if a chain or a step is invalid, the fallback answers. The other steps keep their places, and no earlier chain
+ *    answers instead.
  * 4. Chains nest: one inside the parameters of a call drives the agent that is called with them.
  *
  * **Example** (Two agents, and one text that drives both)
@@ -53,14 +53,14 @@ export { type Choice, choose, type Chosen, type NotChosen, type Place, type Requ
 export { Call, Citation, HttpError, InstructionChain, Message, Step } from "./chain/Instruction.ts"
 export { ChainError, formatWarning, parse, type Parsed, type Warning } from "./chain/Parse.ts"
 
-/** What stands for a message of a step: a string means `text`. */
+/** A message of a step, or a string, which means `text`. */
 export type MessageInput = string | Instruction.Message
 
-/** What stands for a step: a message means a step of that alone, and `null` leaves the turn to the fallback. */
+/** A step, or a message, which means a step of only this message, or `null`, which leaves the turn to the fallback. */
 export type StepInput = MessageInput | Instruction.Step | null
 
 /**
- * What can be said of a step beside its messages.
+ * The fields of a step beside its messages: `Step` says what they are. Here `delay` is any duration; a number is in milliseconds.
  *
  * @category models
  * @since 0.1.0
@@ -82,7 +82,7 @@ const toStep = (input: StepInput): Instruction.Step | null =>
   typeof input === "string" || (input !== null && isMessage(input)) ? { messages: [toMessage(input)] } : input
 
 /**
- * Makes a chain of steps, one for each turn of the model. Throws `ChainError` for an invalid one.
+ * Makes a chain of steps, one for each turn of the model. Throws `ChainError` if a step is invalid; the other functions check nothing.
  *
  * @category constructors
  * @since 0.1.0
@@ -109,7 +109,8 @@ export const step = (
 }
 
 /**
- * Makes a step that answers with an error of HTTP.
+ * Makes a step that answers with an HTTP error, with a status from 400 to 599. Without a `body`, a `MockProvider` sends the provider's own
+ * error body.
  *
  * @category constructors
  * @since 0.1.0
@@ -120,7 +121,7 @@ export const error = (
 ): Instruction.Step => ({ error: { status, ...options } })
 
 /**
- * Makes a message of so many words, the same for each number.
+ * Makes a message of `length` words of lorem ipsum, which are the same each time. A step may have at most 100,000 of them.
  *
  * @category constructors
  * @since 0.1.0
@@ -138,7 +139,8 @@ export const text = (text: string): Instruction.Message => ({ text })
 const lengthOrText = (input: string | number) => typeof input === "string" ? { text: input } : { length: input }
 
 /**
- * Makes a message that is reasoning: a text, or a number of words. The signature is what its provider checks it by.
+ * Makes a message that is reasoning: a text, or a number of words. By the `signature` a provider recognizes its own reasoning when it is
+ * sent back.
  *
  * @category constructors
  * @since 0.1.0
@@ -149,7 +151,7 @@ export const reasoning = (
 ): Instruction.Message => ({ reasoning: { ...lengthOrText(input), ...options } })
 
 /**
- * Makes a message that calls a tool.
+ * Makes a message that calls a tool, by default with the parameters `{}`. Without an `id`, the call gets one when the response is sent.
  *
  * @category constructors
  * @since 0.1.0
@@ -182,7 +184,7 @@ export const cited = (
 ): Instruction.Message => ({ text_with_citations: { ...lengthOrText(input), citations } })
 
 /**
- * Makes a message in which the provider itself calls a tool.
+ * Makes a message in which the provider itself calls a tool, by default with the input `{}`. `serverToolResult` makes its result.
  *
  * @category constructors
  * @since 0.1.0
@@ -194,7 +196,10 @@ export const serverToolUse = (
 ): Instruction.Message => ({ server_tool_use: { name, input, ...options } })
 
 /**
- * Makes a message with the result of the provider's last call of a tool, or with the code of its error.
+ * Makes a message with the result of a call that the provider ran itself, or with the code of its error.
+ *
+ * Without a `tool_use_id` it answers the last `serverToolUse` of this tool before it in the step. If there is none, `make` throws
+ * `ChainError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -206,7 +211,7 @@ export const serverToolResult = (
 ): Instruction.Message => ({ server_tool_result: { name, ...result, ...options } })
 
 /**
- * The message that says the system prompt of the request.
+ * The message that repeats the system prompt of the request, or says that there is none.
  *
  * @category constants
  * @since 0.1.0
@@ -214,7 +219,7 @@ export const serverToolResult = (
 export const systemPromptEcho: Instruction.Message = { system_prompt_echo: true }
 
 /**
- * The message that says the names of the request's tools.
+ * The message that lists the names of the request's tools, or says that there are none.
  *
  * @category constants
  * @since 0.1.0
@@ -222,7 +227,7 @@ export const systemPromptEcho: Instruction.Message = { system_prompt_echo: true 
 export const toolsList: Instruction.Message = { tools_list: true }
 
 /**
- * The message that says the names and descriptions of the request's tools.
+ * The message that lists the names and descriptions of the request's tools, or says that there are none.
  *
  * @category constants
  * @since 0.1.0
@@ -230,7 +235,7 @@ export const toolsList: Instruction.Message = { tools_list: true }
 export const toolsEcho: Instruction.Message = { tools_echo: true }
 
 /**
- * Makes a message that says the description and the JSON schema of one of the request's tools.
+ * Makes a message that repeats the description and the JSON schema of one of the request's tools, or says that there is no such tool.
  *
  * @category constructors
  * @since 0.1.0
@@ -238,7 +243,7 @@ export const toolsEcho: Instruction.Message = { tools_echo: true }
 export const toolSchema = (name: string): Instruction.Message => ({ tool_schema: { name } })
 
 /**
- * The message that says the URL of the request.
+ * The message that repeats the URL of a request to a `MockProvider`. With a mock model it is `No URL`.
  *
  * @category constants
  * @since 0.1.0
@@ -246,7 +251,7 @@ export const toolSchema = (name: string): Instruction.Message => ({ tool_schema:
 export const urlEcho: Instruction.Message = { request_url_echo: true }
 
 /**
- * The message that says the headers of the request.
+ * The message that repeats the headers of a request to a `MockProvider`. With a mock model it is `No headers`.
  *
  * @category constants
  * @since 0.1.0
@@ -254,7 +259,8 @@ export const urlEcho: Instruction.Message = { request_url_echo: true }
 export const headersEcho: Instruction.Message = { request_headers_echo: true }
 
 /**
- * Makes a message that says the body of the request, or the fields of it that are named.
+ * Makes a message that repeats the body of a request to a `MockProvider`, or the named fields of it, as JSON. With a mock model, the body
+ * has only `stream` and `tool_choice`.
  *
  * @category constructors
  * @since 0.1.0
@@ -264,9 +270,9 @@ export const paramsEcho = (...fields: ReadonlyArray<string>): Instruction.Messag
 })
 
 /**
- * Puts a chain into a text, behind it.
+ * Puts a chain into a text, after its words.
  *
- * **Example** (Whatever it stands in, the chain comes out)
+ * **Example** (A chain that is put into a text and read again)
  *
  * ```ts
  * import { Result } from "effect"
@@ -312,7 +318,7 @@ const chains: Handler = fromMake(Effect.succeed(answer))
 /**
  * Makes a handler of a mock model that answers with the chain in the prompt, or else as the fallback does.
  *
- * Without a fallback it declines if no step answers. What is wrong in a chain is logged as a warning.
+ * Without a fallback it declines if no step answers. Mistakes in a chain are logged as warnings.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
  * Laws of every agent, group, mode, history and store, to check your own in a line.
  *
- * 1. Each law runs with random models that call whatever they are offered. Models of the agents' own aren't asked.
- * 2. What breaks a law is shrunk, and the error says which law it was, what the models said, and what the run told.
- * 3. Nothing here knows a test runner: each law is an Effect that fails with `LawBroken`.
+ * 1. The laws of runs use random models, which call whatever they are offered. Models that agents have themselves aren't asked.
+ * 2. A failure is shrunk, and the error says which law was broken, what the models said, and what happened in the run.
+ * 3. No test runner is needed: each law is an Effect that fails with `LawBroken`.
  * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
  *    run. The clock doesn't advance during a run.
  *
@@ -52,8 +52,13 @@ export { problems } from "./laws/Legality.ts"
 export { illegalMoves } from "./laws/Moves.ts"
 
 /**
- * Options of the laws of runs: `layer` has everything that a run needs besides a model, `input` is what the user says, or a list to choose
- * from, and `texts` are what models say.
+ * Options of the laws of runs, beside those of all laws.
+ *
+ * **Details**
+ *
+ * - `layer` has everything that a run needs besides a model, such as handlers. It may be left out if nothing is needed.
+ * - `input` is what the user says, or a list to choose from; `"What is it?"` by default.
+ * - `texts` are what models say; by default two short texts and an empty one.
  *
  * @category models
  * @since 0.1.0
@@ -87,10 +92,16 @@ const runs = (
 /**
  * Checks the laws of runs on an agent.
  *
- * States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists. Events fit, are balanced, and lead to the same state
- * when they are stored. Usage adds up, and nothing dies. A streamed run is the same, sends its models the same requests, and continues from
- * each of its states as if it had never stopped. An interruption anywhere leaves a legal state. Calls that await approval are approved,
- * denied or left, awaited results are given or not, and runs that continue from there keep the laws too. A run that a tool ended isn't continued.
+ * - States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists.
+ * - Events fit the state, each start has its end, and stored events give the same state. Usage adds up, and nothing dies.
+ * - A streamed run ends in the same state and sends its models the same requests.
+ * - A run that is continued from any of its states ends in the same state. States around an answer that a guardrail blocked, that broke off
+ *   or that wasn't taken are left out. If called agents work in parallel and a limit is met, a continued run may end differently.
+ * - An interruption anywhere leaves a legal state.
+ * - Calls that await approval are approved, denied or left, and awaited results are given, given as failures or left. Runs that continue
+ *   from there keep the laws too.
+ *
+ * Fails with `LawBroken` at the first law that is broken.
  *
  * @category laws
  * @since 0.1.0
@@ -101,7 +112,7 @@ export const agent = <Name extends string, Output, E, R>(
 ): Effect.Effect<void, LawBroken> => runs(`Agent "${self.name}"`, self, options)
 
 /**
- * Checks the laws of runs on a group.
+ * Checks the laws of runs on a group, as `agent` does. Fails with `LawBroken`.
  *
  * @category laws
  * @since 0.1.0
@@ -112,7 +123,8 @@ export const group = <Name extends string, Output, E, R>(
 ): Effect.Effect<void, LawBroken> => runs(`Group "${self.name}"`, self, options)
 
 /**
- * Checks the laws of runs on an agent that has only a mode, which the model enters and leaves, invokable or not.
+ * Checks the laws of runs, as `agent` does, on an agent that has only this mode, which the model enters and leaves, even if the mode isn't
+ * invokable. Fails with `LawBroken`.
  *
  * @category laws
  * @since 0.1.0
@@ -125,8 +137,14 @@ export const mode = <M extends AnyMode>(
   runs(`Mode "${self.name}"`, Agent.make("agent", { modes: [invokable(self)] }) as never, options)
 
 /**
- * How the laws of a guardrail are checked: `texts` are what it is tried with beside random ones, on its own and in what is said in
- * runs, `output` is the schema of the answers that it checks if they aren't texts, and `layer` has what its check needs.
+ * Options of the laws of a guardrail, beside those of all laws.
+ *
+ * **Details**
+ *
+ * - `layer` has the services that the guardrail's check needs. It may be left out if there are none.
+ * - `output` is the schema of the answers that a guardrail on `output` checks. It may be left out if they are texts.
+ * - `texts` are tried beside random ones, and said in the runs; by default two short texts and an empty one. Add texts that the guardrail
+ *   looks for.
  *
  * @category models
  * @since 0.1.0
@@ -149,8 +167,8 @@ type GuardrailArgs<Value, R, Needs extends keyof GuardrailOptions<Value, R>> = [
 /**
  * Checks the laws of a guardrail.
  *
- * The same value has the same verdict each time, which fits its stage; what it puts in the place of a value passes; what it is
- * given stays as it was. An agent with the guardrail, at each stage that it fits, keeps the laws of runs.
+ * The same value has the same verdict each time, and the verdict fits its stage. A replacement of its own passes. The check doesn't change
+ * the value and throws nothing. An agent that has the guardrail at each stage that it fits keeps the laws of runs. Fails with `LawBroken`.
  *
  * @category laws
  * @since 0.1.0
@@ -168,7 +186,8 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
  * Checks the laws of a function that changes conversations: a history of a handoff, a transform of a policy, or a summary.
  *
  * `change` is a handoff's `history`, or a function of a conversation that returns another, directly or in an Effect. Its result must be
- * legal, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return nothing.
+ * legal, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return an empty
+ * conversation, but must not throw. `layer` has the services that it needs. Fails with `LawBroken`, or as the layer does.
  *
  * @category laws
  * @since 0.1.0
@@ -200,8 +219,10 @@ export const history: {
  * Checks the laws of a store of sessions, given the `KeyValueStore` that it is kept in.
  *
  * A saved state is restored, a removed one is gone, and each id has its own state. A reader during a save finds the new state or the one
- * before. A session doesn't overwrite what it hasn't seen. The id `troupe/laws` is used and removed, and ids like it are read. A store may
- * take its time: within a process sessions wait for each other, and between processes no `KeyValueStore` can.
+ * before. A session doesn't overwrite a change that it hasn't seen. Fails with `LawBroken`, or as the layer does.
+ *
+ * The check writes and removes the id `troupe/laws` and keys that begin with it, and reads ids like it. It doesn't check sessions in
+ * several processes: no `KeyValueStore` can make those wait for each other.
  *
  * @category laws
  * @since 0.1.0

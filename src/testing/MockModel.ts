@@ -1,10 +1,10 @@
 /**
  * A language model that answers as a handler says, under the real `LanguageModel.make`.
  *
- * 1. All of `effect/ai` runs on it: parts are decoded, spans opened, streams streamed. Only the provider is a mock.
- * 2. State (a queue's position, the number of calls, what was recorded) belongs to the layer that is built and lives as
- *    long as it. Two layers of one handler share nothing.
- * 3. A request without a scripted response is a defect, which names the request.
+ * 1. Only the provider is a mock: parts are decoded, spans opened and streams streamed as with a real model.
+ * 2. State (a queue's position, the number of calls, the recorded requests) belongs to the layer that is built, and lives as long as that
+ *    layer. Two layers of one handler share nothing.
+ * 3. A request without a scripted response dies with `UnansweredRequest`, which names the request.
  *
  * **Example** (A queue of answers, and what was asked)
  *
@@ -99,7 +99,7 @@ interface Service {
 }
 
 /**
- * The mock model whose calls can be read.
+ * The service of a mock model, from which `calls`, `toolCalls`, `history` and the assertions read.
  *
  * @category services
  * @since 0.1.0
@@ -107,7 +107,7 @@ interface Service {
 export class MockModel extends Context.Service<MockModel, Service>()("troupe/testing/MockModel") {}
 
 /**
- * Returns each request so far with its response, in order.
+ * Returns each request so far with its response, in the order in which the requests came.
  *
  * @category getters
  * @since 0.1.0
@@ -118,7 +118,7 @@ export const calls: Effect.Effect<ReadonlyArray<Call>, never, MockModel> = Effec
 )
 
 /**
- * Returns each call of a tool so far that `handlers` answered, with its outcome.
+ * Returns each call of a tool that `handlers` got so far, in order, with its outcome once it has one.
  *
  * @category getters
  * @since 0.1.0
@@ -131,7 +131,8 @@ export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockMode
 /**
  * Returns the states that a machine went through, the initial one first and the current one last.
  *
- * A machine that answers for several agents has a history for each. Without an agent this is that of the first.
+ * A machine that answers for several agents in `byAgent` has a history for each: without `agent`, that of the first is returned. Dies if
+ * the mock model isn't made of this machine, or has it only inside a `repeat`.
  *
  * @category getters
  * @since 0.1.0
@@ -148,7 +149,7 @@ export const history = <Name extends string>(
   })
 
 /**
- * Error for a script that wasn't used up. `assertDrained` dies with it.
+ * Error for a script that wasn't used up. `assertDrained` dies with it. `left` says in words what each handler has left.
  *
  * @category errors
  * @since 0.1.0
@@ -162,7 +163,7 @@ export class LeftOver extends Schema.TaggedError<LeftOver>("troupe/testing/MockM
 }
 
 /**
- * Error for an unexpected number of requests. `expectCalls` dies with it.
+ * Error for an unexpected number of requests. `expectCalls` dies with it. `calls` has a line for each request.
  *
  * @category errors
  * @since 0.1.0
@@ -181,7 +182,9 @@ export class UnexpectedCalls
 }
 
 /**
- * Dies unless all replies of queues, transcripts, failures and counted repetitions were used.
+ * Dies with `LeftOver` unless all replies of `queue`, `transcript`, `failTimes` and `repeat` with `times` were used.
+ *
+ * Of a `repeat` only the repetitions are counted: a queue inside it may have replies left.
  *
  * @category assertions
  * @since 0.1.0
@@ -195,7 +198,7 @@ export const assertDrained: Effect.Effect<void, never, MockModel> = Effect.flatM
 })
 
 /**
- * Dies unless the model was called so many times.
+ * Dies with `UnexpectedCalls` unless the model got exactly `count` requests, failed ones and those in flight included.
  *
  * @category assertions
  * @since 0.1.0
@@ -209,9 +212,10 @@ export const expectCalls = (count: number): Effect.Effect<void, never, MockModel
       ))
 
 /**
- * How a mock model is provided.
+ * Options of `layer`.
  *
- * With `replacesOwn` it also answers for agents, modes and context windows with a model of their own, which isn't built then.
+ * With `replacesOwn`, `false` by default, the mock also answers for agents, modes and context windows that have their own model. Those
+ * models aren't built then.
  *
  * @category models
  * @since 0.1.0
@@ -223,7 +227,8 @@ export interface LayerOptions {
 /**
  * Provides a language model that answers as the handler says, and records its `calls`.
  *
- * The layer needs what the handler needs. If a caller has a service of the same kind, the handler gets the caller's.
+ * A request for which the handler has no answer dies with `UnansweredRequest`. The layer needs the services that the handler needs. If the
+ * caller of the model provides such a service, the handler gets the caller's.
  *
  * @category layers
  * @since 0.1.0
@@ -251,13 +256,13 @@ export const layer = <R>(
   }))
 
 /**
- * Provides handlers for a toolkit that answer each call with the result that the script gave for it by
- * `MockResponse.toolCall`, else from a table, and take down the calls for `toolCalls`.
+ * Provides mock handlers for a toolkit: each call returns the `result` that the script set in `MockResponse.toolCall`, or else what `table`
+ * has for its tool. `toolCalls` returns these calls.
  *
  * **Details**
  *
- * Results are what the tools' own handlers would return, so `effect/ai` encodes them by the schema of the tool. A call without a result in
- * the script or the table is a defect, which names the call.
+ * Results are what the tools' own handlers would return, so they are encoded by the schema of the tool. With `isFailure` the handler fails
+ * with the `result`. A call without a result in the script or the table dies with `UnansweredCall`.
  *
  * **Example** (A tool that is never run)
  *

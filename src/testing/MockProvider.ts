@@ -3,12 +3,12 @@
  *
  * 1. It speaks as the providers do: OpenAI's chat completions and responses, Anthropic's messages, streamed or not.
  * 2. The same request gets exactly the same response, ids and times included, if the handler's answer is the same.
- * 3. A request that the provider would refuse is refused, in its words as clients have reported them in public: the common
- *    ones are to the letter, a rare one may differ.
+ * 3. A request that the provider would refuse is refused, in the provider's words as clients have reported them in public: common messages
+ *    are exact, rare ones may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
- * 5. It opens no socket of itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
- * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` is only what its id says, and a `thread`
- *    is refused so that Anthropic's client sends the whole conversation.
+ * 5. It opens no socket by itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
+ * 6. It stores nothing: `previous_response_id` is never found, the prefix of its id says which kind of item an `item_reference` stands for,
+ *    and a `thread` is refused so that Anthropic's client sends the whole conversation.
  * 7. If Anthropic's thinking is `enabled`, a turn that calls tools begins with a thinking block, which is empty if the script has none.
  *
  * **Example** (Ask it as a client does)
@@ -66,15 +66,18 @@ const isOf = <Name extends keyof Bodies>(
  *
  * - `chain` answers conversations that carry no instruction chain of their own: the model's turn n with its step n.
  * - `handler` answers if no step of an instruction chain does. Without a handler, or if it has no answer, the answer is the last user text.
- * - `strict` refuses that answer: a request that no script answers gets an error. Such a request, and each refused one, fails the scope of the
- *   layer with the reasons. A refused `thread` doesn't count, since its client continues without it.
- * - `unknownFields` says what to do with a field of a request that the provider doesn't know: to refuse the request, as by default, or to
- *   accept it, as some compatible servers do.
- * - `status` are statuses sent in turn, as `[429, 500, 200]`, counted for each body of a request apart, so that retries
- *   are counted and conversations side by side don't take each other's. 200, and any request after them, is answered.
- * - `retryAfter` is how long a 429, 503 or 529 among them tells clients to wait, unless it has headers of its own; no time by default.
- * - `apiKey` is the only accepted key. By default any key is accepted, and none is needed.
- * - `models` are the only accepted models. By default any name is accepted.
+ * - `strict`, `false` by default, replaces that answer: a request that no script answers gets an error with the status 400, and so does a
+ *   request whose chain has no step for it, even if there is a handler. Closing the layer dies with `MissedRequests` if there was such a
+ *   request or a refused one. A refused `thread` doesn't count, since its client continues without it.
+ * - `unknownFields` says what to do with a field of a request that the provider doesn't know: `"refuse"`, the default, refuses the request;
+ *   `"take"` accepts it, as some compatible servers do.
+ * - `status` has the statuses to send in turn, such as `[429, 500, 200]`; none by default. Each body of a request is counted apart, so that
+ *   a retry gets the next status and parallel conversations don't take each other's. For a status below 300, and after the last one,
+ *   requests are answered normally.
+ * - `retryAfter` is how long a 429, 503 or 529 among them tells clients to wait, 0 by default. A `retry-after` in the status's own headers
+ *   replaces it.
+ * - `apiKey` is the only accepted key: a request with another or none gets a 401. By default any key is accepted, and none is needed.
+ * - `models` are the only accepted models: a request for another gets a 404. By default any name is accepted.
  * - `journal` is how many requests are remembered, and how many misses, by default 1000.
  *
  * @category models
@@ -97,13 +100,16 @@ export interface Options<R = never> {
  *
  * **Details**
  *
- * - `fetch` answers a request of any host, by its path. It is what clients take as their `fetch`. Once the request's signal
- *   is aborted it rejects, or its body breaks off, with the reason.
- * - `entries` are the requests so far, in the order in which they arrived, with what became of them.
- * - `requests` are the bodies of those that weren't refused and got no error of `status`, of one protocol.
- * - `wait` waits until so many requests have arrived, and returns them.
- * - `misses` are the requests without a scripted response, with the reason; `assertNoMisses` dies with them.
- * - `close` breaks off every response that hangs.
+ * - `fetch` answers a request to any host, by its path. Clients take it as their `fetch`. If the request's signal is aborted, `fetch`
+ *   rejects with the reason, or the body breaks off with it.
+ * - `entries` are the last requests, as many as the option `journal` says, in the order in which they arrived, with their outcomes.
+ * - `requests` are the bodies of those of `entries` that are of one protocol, weren't refused by the provider, and got no error of
+ *   `status`.
+ * - `wait` waits until `count` requests have arrived since the provider was made, and returns `entries`.
+ * - `misses` are the last requests that no script answered, with the reason: the handler declined or died, the chain has no step for it, or
+ *   the path isn't served. If the provider is strict, they include requests that have no script at all, and refused ones.
+ * - `assertNoMisses` dies with `MissedRequests` if there are any.
+ * - `close` breaks off every response that hangs, now or later, with a `TypeError`.
  *
  * @category models
  * @since 0.1.0
@@ -119,7 +125,7 @@ export interface Provider {
 }
 
 /**
- * The mock provider that was asked.
+ * The service of a mock provider, from which `entries`, `requests`, `misses` and the like read.
  *
  * @category services
  * @since 0.1.0
@@ -127,9 +133,10 @@ export interface Provider {
 export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
 
 /**
- * Error for requests that a mock provider had no answer to. A program with a strict provider dies with it.
+ * Error for requests that a mock provider had no answer to. `assertNoMisses` dies with it. So does closing a layer, if the provider is
+ * strict or if a handler died.
  *
- * It holds the last of them, as many as the journal remembers, and how many there were earlier.
+ * `misses` are the last of them, as many as the option `journal` says, and `earlier` counts those before.
  *
  * @category errors
  * @since 0.1.0
@@ -210,11 +217,11 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
 }
 
 /**
- * Makes a mock provider of a handler that needs no services.
+ * Makes a mock provider from a handler that needs no services.
  *
  * **Gotchas**
  *
- * If a strict one has no answer, nothing fails by itself: end with `assertNoMisses`, or use a layer.
+ * Nothing fails by itself if a strict provider has no answer or a handler dies: end the test with `assertNoMisses`, or use a layer.
  *
  * @category constructors
  * @since 0.1.0
@@ -231,6 +238,9 @@ const scoped = <R>(options: Options<R>): Effect.Effect<Provider, never, R | Scop
 /**
  * Provides a mock provider. Its `fetch` runs with the services and the clock of the layer.
  *
+ * Closing the layer closes the provider. It dies with `MissedRequests` if a handler died, or if the provider is `strict` and there are
+ * misses.
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -238,7 +248,7 @@ export const layer = <R = never>(options: Options<R> = {}): Layer.Layer<MockProv
   Layer.effect(MockProvider, scoped(options))
 
 /**
- * Provides a mock provider and an `HttpClient` that sends every request to it.
+ * Provides a mock provider and an `HttpClient` that sends every request to it. Closing it may die with `MissedRequests`: see `layer`.
  *
  * @category layers
  * @since 0.1.0
@@ -256,7 +266,8 @@ export const layerHttpClient = <R = never>(
   ).pipe(Layer.provide(FetchHttpClient.layer), Layer.provideMerge(layer(options)))
 
 /**
- * Provides a mock provider whose `fetch` is that of every `HttpClient` made of `fetch`.
+ * Provides a mock provider, and its `fetch` to every `HttpClient` of `FetchHttpClient.layer`. Closing it may die with `MissedRequests`: see
+ * `layer`.
  *
  * @category layers
  * @since 0.1.0
@@ -269,7 +280,8 @@ export const layerFetch = <R = never>(
   )
 
 /**
- * Provides a mock provider that an `HttpServer` serves, whichever there is: of Node, Bun or a test.
+ * Provides a mock provider that an `HttpServer` serves: any one, of Node, Bun or a test. Closing it may die with `MissedRequests`: see
+ * `layer`.
  *
  * @category layers
  * @since 0.1.0
@@ -290,7 +302,8 @@ export const layerServer = <R = never>(
   )
 
 /**
- * Returns the URL at which an `HttpServer` is reached from this machine, without a slash at its end.
+ * Returns the URL at which this machine reaches an `HttpServer`, without a slash at its end. A server on all addresses is reached at
+ * 127.0.0.1.
  *
  * @category getters
  * @since 0.1.0
@@ -301,7 +314,7 @@ export const url: Effect.Effect<string, never, HttpServer.HttpServer> = Effect.m
 )
 
 /**
- * Returns the requests so far, with their outcomes.
+ * Returns the last requests with their outcomes, as many as the option `journal` says.
  *
  * @category getters
  * @since 0.1.0
@@ -312,7 +325,7 @@ export const entries: Effect.Effect<ReadonlyArray<Entry>, never, MockProvider> =
 )
 
 /**
- * Returns the bodies of the requests so far that weren't refused and got no error of `status`, of one protocol.
+ * Returns the bodies of the remembered requests of one protocol that the provider didn't refuse and that got no error of `status`.
  *
  * @category getters
  * @since 0.1.0
@@ -323,7 +336,7 @@ export const requests = <Name extends keyof Bodies>(
   Effect.flatMap(MockProvider, (provider) => provider.requests(protocol))
 
 /**
- * Waits until so many requests have arrived, and returns them.
+ * Waits until `count` requests have arrived since the provider was made, and returns `entries`.
  *
  * @category getters
  * @since 0.1.0
@@ -332,7 +345,8 @@ export const wait = (count: number): Effect.Effect<ReadonlyArray<Entry>, never, 
   Effect.flatMap(MockProvider, (provider) => provider.wait(count))
 
 /**
- * Returns the requests without a scripted response, with the reasons.
+ * Returns the last requests that no script answered, with the reasons: the handler declined or died, the chain has no step for it, or the
+ * path isn't served. If the provider is strict, they include requests that have no script at all, and refused ones.
  *
  * @category getters
  * @since 0.1.0
@@ -343,7 +357,7 @@ export const misses: Effect.Effect<ReadonlyArray<Miss>, never, MockProvider> = E
 )
 
 /**
- * Dies with the requests that had no scripted response, and the reasons.
+ * Dies with `MissedRequests` if there are `misses`.
  *
  * @category assertions
  * @since 0.1.0

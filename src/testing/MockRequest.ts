@@ -15,15 +15,19 @@ import type { AgentState } from "../domain/StateSchema.ts"
  *
  * **Details**
  *
- * - `agent`, `path` and `state` are those of the agent that asks, of its state as it asked. Outside a run they are `""`,
- *   `[]` and `undefined`.
- * - `iteration` counts the earlier answers in the agent's run, from 0; `callCount` the requests to the layer, from 1.
- * - `system` joins the system messages, and `lastUserText` is the text of the last user message, both `""` without one.
- * - `lastToolResults` are those that came in since the model last spoke: none as long as no tool has answered.
- * - `model` and `settings` are what a request to a mock provider names and sets, as its body has them: `temperature`,
- *   `max_tokens`. To a mock model they are `undefined` and empty, for settings are a provider's own there.
- * - `context` is what a request to a mock model runs with, an agent's `settings` included:
- *   `Context.get(request.context, AiSdkModel.CurrentSettings)`. Of a request to a mock provider it is empty.
+ * - `agent`, `path` and `state` are those of the agent that asks: its name, the names from the outermost caller down to it, and its state
+ *   when it asked. Outside of a run, and with a mock provider, they are `""`, `[]` and `undefined`.
+ * - `iteration` counts the earlier answers in the agent's run, from 0; with a mock provider, the answers since the user last spoke.
+ *   `callCount` counts the requests to the layer, from 1.
+ * - `prompt` is what the model is sent, and `messages` are its messages. `system` joins the system messages by empty lines, and
+ *   `lastUserText` is the text of the last user message; both are `""` if there is none.
+ * - `lastToolResults` are the results that came in since the model last spoke, none if no tool has answered.
+ * - `tools` are the tools that the model may call, and `toolNames` their names. `toolChoice` and `responseFormat` say how it must answer,
+ *   and `streaming` whether the answer is streamed.
+ * - `model` and `settings` are the model that the body of a request to a mock provider names, and its other settings under the names that
+ *   they have there, such as `temperature` or `max_tokens`. With a mock model they are `undefined` and empty.
+ * - `context` has the services that a request to a mock model runs with, among them the agent's request settings:
+ *   `Context.get(request.context, AiSdkModel.CurrentSettings)`. With a mock provider it is empty.
  *
  * @category models
  * @since 0.1.0

@@ -2,11 +2,12 @@
  * What a mock model answers to one request, as plain data.
  *
  * 1. A response says the same streamed as at once: streaming only cuts it.
- * 2. What isn't set is what a silent provider leaves out: usage is unknown, never zero.
+ * 2. Usage that isn't set is unknown, never zero. On the wire a `MockProvider` estimates it, since providers always report it.
  * 3. The finish reason is `"tool-calls"` if a call waits for its result, else `"stop"`, unless it is set.
- * 4. A call without an id gets one as the response is sent: `call_1`, `call_2`, … in the order of the layer's calls.
+ * 4. A call without an id gets one when the response is sent: `call_1`, `call_2`, … in the order of the layer's calls. A `MockProvider`
+ *    makes its ids from the body of the request.
  *
- * Wherever a response is asked for, a string will do and means `text`.
+ * Wherever a response is expected, you can pass a string, which means `text`.
  *
  * **Example** (Two calls in one turn, then their answer)
  *
@@ -54,30 +55,33 @@ import type * as Part from "../domain/Part.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 import { errorOf, type HttpFailure } from "./HttpFailure.ts"
 
-/** A call of a tool. Without an `id` it gets one as the response is sent. What it `gives` is for `MockModel.handlers`. */
+/** A call of a tool. Without an `id` it gets one when the response is sent. `gives` is its result for `MockModel.handlers`. */
 export interface ToolCall extends Omit<Response.ToolCallPartEncoded, "id"> {
   readonly id?: string
   readonly gives?: GivenResult
 }
 
-/** What a call of a tool returns, its success or its failure. */
+/** The result that a mock handler returns for a call. With `isFailure` the handler fails with it. */
 export interface GivenResult {
   readonly result: unknown
   readonly isFailure: boolean
 }
 
-/** What a tool that the provider ran gave back. Without an `id` it answers the call before it. */
+/** The result of a tool that the provider ran. Without an `id` it answers the call before it. */
 export interface ToolResult extends Omit<Response.ToolResultPartEncoded, "id"> {
   readonly id?: string
 }
 
-/** What a provider asks before it runs a call of its own. Without ids it is about the call before it, and is named after that. */
+/**
+ * The request for an approval by which a provider asks before it runs a call of its own tool. Without a `toolCallId` it is about the call
+ * before it. Without an `approvalId` it gets the id `mcpr_` with the id of the call appended.
+ */
 export interface ApprovalRequest extends Omit<Response.ToolApprovalRequestPartEncoded, "approvalId" | "toolCallId"> {
   readonly approvalId?: string
   readonly toolCallId?: string
 }
 
-/** Parts that are sent as they are, `parts` at once or `stream` in a stream. */
+/** Encoded parts that are sent as they are: `parts` if the response is sent at once, `stream` if it is streamed. */
 export interface Raw {
   readonly type: "raw"
   readonly parts: ReadonlyArray<Response.PartEncoded>
@@ -116,25 +120,37 @@ export interface Failure {
 export interface MockResponse {
   readonly _tag: "MockResponse"
   readonly parts: ReadonlyArray<ResponsePart>
+  /** The tokens that the response reports: unknown by default. See `withUsage`. */
   readonly usage?: RequestUsage
+  /** The name that the provider gives its model: none by default. See `withModel`. */
   readonly model?: string
+  /** Why the response ends: `"tool-calls"` by default if a call waits for its result, else `"stop"`. */
   readonly finishReason?: Response.FinishReason
+  /** What the provider attaches to the response as a whole. See `withMetadata`. */
   readonly metadata?: Part.Metadata
+  /** How long the model waits before the response: not at all by default. */
   readonly delay?: Duration.Duration
+  /** The lengths of streamed chunks in characters. See `chunked`. */
   readonly chunks?: NonEmptyReadonlyArray<number>
+  /** How the response fails: not at all by default. See `fail`, `breakAfter` and `cut`. */
   readonly failure?: Failure
+  /** The HTTP error that a `MockProvider` sends for `failure`. See `httpError`. */
   readonly http?: HttpFailure
+  /** After how many chunks the response hangs: it doesn't by default. See `hang`. */
   readonly hang?: number
 }
 
-/** What stands for a response: a string means `text`. */
+/** A response, or a string, which means `text`. */
 export type Input = string | MockResponse
 
 interface PartOptions {
   readonly metadata?: Part.Metadata
 }
 
-/** Options of a call: its id, and what its tool returns if `MockModel.handlers` answers it. */
+/**
+ * Options of a call: its `id`, by default one that it gets when the response is sent, the provider's `metadata`, and the `result` of its
+ * tool. With `isFailure`, `false` by default, the result is a failure. In `toolCall` it has no effect without a `result`.
+ */
 export interface CallOptions extends PartOptions {
   readonly id?: string
   readonly result?: unknown
@@ -169,7 +185,8 @@ export const reasoning = (text: string, options?: PartOptions): MockResponse =>
   of({ type: "reasoning", text, ...options })
 
 /**
- * Makes a response that calls a tool. The `result` is what the tool returns if `MockModel.handlers` answers the call.
+ * Makes a response that calls a tool. If `MockModel.handlers` answers the call, the tool returns the `result`, or fails with it if
+ * `isFailure` is set.
  *
  * @category constructors
  * @since 0.1.0
@@ -194,7 +211,7 @@ export const toolCall = (name: string, params: unknown, options: CallOptions = {
 export const json = (value: Schema.Json): MockResponse => text(JSON.stringify(value))
 
 /**
- * Makes a response in which the provider itself calls a tool and has its result.
+ * Makes a response in which the provider itself calls a tool and has its result, which is a failure if `isFailure` is set.
  *
  * @category constructors
  * @since 0.1.0
@@ -213,10 +230,11 @@ export const providerCall = (
 }
 
 /**
- * Makes a response in which the provider asks for an approval before it runs a tool of its own, as one of an MCP server.
+ * Makes a response in which the provider asks for an approval before it runs a tool of its own, such as a tool of an MCP server.
  *
- * The run stops with the call, and the next request has the answer. What the tool gives is in the provider's next response: a
- * `providerCall`.
+ * The run stops until somebody approves or denies the call, and the next request tells the provider so. The result of the tool then comes
+ * in the provider's next response: a `providerCall`. Without an `approvalId`, the request for the approval has the id `mcpr_` with the id
+ * of the call appended.
  *
  * **Example** (A search that somebody agrees to)
  *
@@ -283,7 +301,8 @@ export const source = (
  *
  * **Gotchas**
  *
- * Nothing is added to a response with raw parts, so it finishes only if they say so.
+ * No finish is added to a response with raw parts: it finishes only if they contain one. `parts` and `stream` are empty by default, and
+ * neither is made from the other.
  *
  * @category constructors
  * @since 0.1.0
@@ -300,12 +319,13 @@ export const raw = (options: Omit<Partial<Raw>, "type">): MockResponse =>
 export const fail = (error: AiError.AiError | AiError.AiErrorReason): MockResponse => breakAfter(of(), 0, error)
 
 /**
- * Makes a response that is an error of HTTP: on the wire this status with these headers and this body, elsewhere the
- * error that a client makes of them.
+ * Makes a response that is an HTTP error. A `MockProvider` sends this status with these headers and this body; a mock model fails with the
+ * `AiError` that a client makes of them.
  *
  * **Details**
  *
- * Without a body, the wire sends the provider's own error body for the status. `retry-after` is read as a client reads it.
+ * Without a body, the provider sends its own error body for the status. For a mock model, a `retry-after` header in seconds is the
+ * `retryAfter` of the error if the status is 429 or from 500 on.
  *
  * @category constructors
  * @since 0.1.0
@@ -316,9 +336,9 @@ export const httpError = (status: number, options?: Omit<HttpFailure, "status">)
 }
 
 /**
- * Puts responses together to one: their parts in order, as when a model thinks, speaks and calls two tools in one turn.
+ * Combines responses into one, with their parts in order: for example a model that thinks, speaks and calls two tools in one turn.
  *
- * Of anything but parts, the last response that sets it counts.
+ * Of any other field, such as usage, the last response that sets it counts.
  *
  * @category combinators
  * @since 0.1.0
@@ -365,7 +385,7 @@ export const withFinishReason: {
 }))
 
 /**
- * Sets what the provider attaches to the response as a whole, which is to its finish. Parts have their own.
+ * Sets the metadata that the provider attaches to the response as a whole: its finish has it. Parts have their own metadata.
  *
  * @category combinators
  * @since 0.1.0
@@ -376,7 +396,7 @@ export const withMetadata: {
 } = dual(2, (self: Input, metadata: Part.Metadata): MockResponse => ({ ...fromInput(self), metadata }))
 
 /**
- * Waits before the response is sent, by `Clock`, so that a `TestClock` ends the wait.
+ * Makes the model wait before the response is sent, by `Clock`, so that a `TestClock` ends the wait.
  *
  * @category combinators
  * @since 0.1.0
@@ -394,8 +414,8 @@ export const delay: {
  *
  * **Details**
  *
- * Of several lengths the last one repeats, and one before it may be 0, for a chunk that says nothing. Each text begins
- * with the first length anew. Unless this is set, text is cut after words and parameters every 16 characters.
+ * Of several lengths the last one repeats, and is at least 1. An earlier one may be 0, for an empty chunk. Each text begins with the first
+ * length anew. Unless this is set, texts and reasoning are cut after words, and parameters every 16 characters.
  *
  * @category combinators
  * @since 0.1.0
@@ -409,12 +429,12 @@ export const chunked: {
 }))
 
 /**
- * Breaks a stream after a number of its chunks. Not streamed, the response fails as a whole.
+ * Makes a stream fail with the error after a number of its chunks. A response that isn't streamed fails as a whole.
  *
  * **Details**
  *
- * A chunk is what is sent at a time: a piece of text, reasoning or parameters, or a part that isn't cut. A response that
- * breaks never finishes, even if it has no more chunks than that.
+ * A chunk is what is sent at a time: a piece of text, reasoning or parameters, or a part that isn't cut. A response that breaks never
+ * finishes, even if it has fewer chunks than that.
  *
  * **Example** (A stream that dies after two words)
  *
@@ -459,7 +479,8 @@ const brokenOff = new AiError.NetworkError({
 })
 
 /**
- * Cuts the connection after a number of the response's chunks: the request fails as when a network is lost.
+ * Cuts the connection after a number of the response's chunks: the request fails with a `NetworkError`. A response that isn't streamed
+ * fails as a whole.
  *
  * **When to use**
  *
@@ -474,11 +495,11 @@ export const cut: {
 } = dual(2, (self: Input, after: number): MockResponse => breakAfter(self, after, brokenOff))
 
 /**
- * Makes a response hang after a number of its chunks: nothing more is ever sent. Not streamed, the response never comes.
+ * Makes a response hang after a number of its chunks: nothing more is ever sent. A response that isn't streamed never comes.
  *
  * **Gotchas**
  *
- * The caller waits until it is interrupted or gives up by the clock.
+ * The caller waits until it is interrupted or its time-out ends. By default the response is empty and hangs at once, before any chunk.
  *
  * @category combinators
  * @since 0.1.0

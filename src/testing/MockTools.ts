@@ -12,7 +12,8 @@ import { shown } from "./handler/Shown.ts"
 import type { GivenResult } from "./MockResponse.ts"
 
 /**
- * A call of a tool that mock handlers answered, and what it gave. A call that is in flight has no outcome.
+ * A call of a tool that a mock handler got: its id, its name, its decoded parameters, and its `outcome`, which a call in flight doesn't
+ * have.
  *
  * @category models
  * @since 0.1.0
@@ -25,7 +26,8 @@ export interface CallOfTool {
 }
 
 /**
- * What tools give, by name: a value, or a function of the parameters that returns one, with an Effect or without.
+ * Results of tools by their names: a value, or a function of the parameters that returns one, directly or in an Effect. The Effect may fail
+ * as the tool's handler may. A tool that isn't in the table has only the results that the script sets.
  *
  * @category models
  * @since 0.1.0
@@ -42,7 +44,8 @@ export type ToolTable<Tools extends Record<string, Tool.Any>> = {
 }
 
 /**
- * Error for a call of a tool without a scripted result. A mock handler dies with it.
+ * Error for a call of a tool without a scripted result. A handler of `MockModel.handlers` dies with it. `table` has the names of the tools
+ * that the table has results for.
  *
  * @category errors
  * @since 0.1.0

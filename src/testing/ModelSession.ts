@@ -19,8 +19,8 @@ import * as MockRequest from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 
 /**
- * A request with its response, a failing one too. A call that is in flight, was interrupted or died has no response, nor
- * has a stream that wasn't read to its end.
+ * A request with its response, which may be a failure. There is no response if the request is in flight, was interrupted or died, or if its
+ * stream wasn't read to its end.
  *
  * @category models
  * @since 0.1.0

@@ -1,11 +1,12 @@
 /**
  * A run told step by step over the pure functions of a state, without a runtime, a model or a tool.
  *
- * 1. What happens is an event for `AgentState.reduce`; what is expected is a command of `AgentState.next`, or a state.
- * 2. A story fails while a command is unanswered: at its end nothing may be left to ask, to run or to hand over. In a story of an agent or
+ * 1. What happens is an event for `AgentState.reduce`; what is expected is a command of `AgentState.next`, a decision of an agent, or a
+ *    state.
+ * 2. A story fails if it ends while a command is unanswered: nothing may be left to ask, to run or to hand over. In a story of an agent or
  *    a group its decisions count too, and a failure must be expected.
  * 3. A story fails if an event doesn't fit, such as an answer that nobody asked for, or a result of a call that isn't open.
- * 4. The failure names its step, and what led to it.
+ * 4. The error names the step that fails, and all steps.
  *
  * **Example** (A tool call, from the question to the answer)
  *
@@ -70,7 +71,10 @@ import { addressed, type Calls, carriedOut, decisionOf, knownAt, take, type Tell
 export * from "./story/Step.ts"
 
 /**
- * Error for a story that doesn't hold. `step` counts from 1, 0 if there is none.
+ * Error for a story that doesn't hold.
+ *
+ * `step` is the number of the step that fails, from 1: the last one if something is unanswered at the end, 0 if there are no steps.
+ * `reason` is the kind of failure, `issue` says it in words, and `steps` are the titles of all steps.
  *
  * @category errors
  * @since 0.1.0
@@ -96,7 +100,8 @@ interface Continued {
 }
 
 /**
- * What a story begins with: a state; an agent or a group, in a new conversation; or one that goes on with a state.
+ * What a story begins with: a state; an agent or a group, in a new conversation; or `{ agent, state }`, an agent or a group that continues
+ * with a state. Only stories of an agent or a group have decisions and guardrails.
  *
  * @category models
  * @since 0.1.0
@@ -318,7 +323,7 @@ const begin = (given: Given): Telling => {
 const isContinued = (given: Runnable | Continued): given is Continued => "agent" in given
 
 /**
- * Tells a story from a state, or of an agent or a group, and returns the last state or why the story fails.
+ * Tells a story from a state, or of an agent or a group, and returns the last state. Fails with `StoryFailed` if the story doesn't hold.
  *
  * @category running
  * @since 0.1.0

@@ -24,11 +24,13 @@ interface HasTools {
  *
  * **Details**
  *
- * - `minAnswers` and `maxAnswers` bound the answers, 0 and 4 by default.
+ * - `minAnswers` and `maxAnswers` bound the answers, 0 and 4 by default. A smaller `maxAnswers` than `minAnswers` is raised to that.
  * - `maxCalls` bounds the calls of one answer, 2 by default.
- * - `texts` are what it may say.
- * - `reasons` has it think before it speaks, `usage` report its tokens, and `chunked` stream in pieces; all by default.
- * - `failures` has some answers fail or break off, and `misfits` has some calls fit no tool, or have wrong parameters.
+ * - `texts` are what it may say: by default two short texts and an empty one.
+ * - With `reasons`, some answers have reasoning; with `usage`, some report tokens; with `chunked`, some are cut into chunks of other
+ *   lengths. All three are `true` by default.
+ * - With `failures`, some answers fail or break off; with `misfits`, some calls have no tool or wrong parameters. Both are `false` by
+ *   default.
  *
  * @category models
  * @since 0.1.0
@@ -46,7 +48,7 @@ export interface ScriptOptions {
 }
 
 /**
- * What a model says, answer by answer. Calls have no ids: who plays the script gives them.
+ * What a model says, answer by answer. Calls have no ids: they get them when the script is played.
  *
  * @category models
  * @since 0.1.0

@@ -16,10 +16,15 @@ import { below, ofSchema, one, oneOf } from "./Choice.ts"
 import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsOf } from "./Turns.ts"
 
 /**
- * What states are like, beside their conversations: which `statuses` there are, every one by default, how many modes are
- * entered at most, 3 by default, and how many agents `depth` deep called each other, 1 by default.
+ * What states are like.
  *
- * A state waits for tools where its conversation has open calls, so `statuses` without that have none, unless they fail.
+ * **Details**
+ *
+ * - `statuses` are the statuses that there may be, all by default. A state with open calls is `WaitingForTools` or `Failed`: without the
+ *   first in `statuses`, only failed states have open calls.
+ * - `maxModes` is how many modes may be entered, 3 by default.
+ * - `depth` is how deep called agents may be nested in open calls, 1 by default; with 0 there are none.
+ * - `TurnOptions` says what the other fields are.
  *
  * @category models
  * @since 0.1.0

@@ -15,12 +15,14 @@ import { below, between, ofSchema, one, oneOf, pick } from "./Choice.ts"
  *
  * **Details**
  *
- * - `minTurns` and `maxTurns` bound the turns, 0 and 6 by default; a user's at the beginning is one of them.
+ * - `minTurns` and `maxTurns` bound the turns, 0 and 6 by default; a user's turn at the beginning is one of them. A smaller `maxTurns` than
+ *   `minTurns` is raised to that.
  * - `maxCalls` bounds the calls of one assistant turn, 3 by default.
- * - `tools` are the names of what is called, any names by default; `agents` those of who speaks.
- * - `turns` and `parts` say what there is of turns and of an assistant's parts, everything by default.
- * - `anyOrder` puts turns in any order. By default a user speaks first, whatever `turns` says, and a model thinks before
- *   it speaks.
+ * - `tools` are the names that calls have, any names by default; `agents` are the names that assistant turns have, `"triage"` and
+ *   `"billing"` by default.
+ * - `turns` and `parts` are the kinds of turns and of an assistant's parts that there may be, all by default.
+ * - With `anyOrder`, turns and parts come in any order. By default, `false`, a user speaks first, whatever `turns` says, and a model thinks
+ *   before it speaks.
  *
  * @category models
  * @since 0.1.0

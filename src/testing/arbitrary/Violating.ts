@@ -10,7 +10,7 @@ import type { Kind, Message } from "../rules/Violation.ts"
 import { below, between } from "./Choice.ts"
 
 /**
- * Messages that break one rule, and what the policy has to say for the rule to be one.
+ * Messages that break one rule, and the fields of the policy that the rule needs: pass both to `ConversationRules.check`.
  *
  * @category models
  * @since 0.1.0

@@ -6,7 +6,7 @@
 import * as Schema from "effect/Schema"
 
 /**
- * Error for a file that isn't a tape: a line of it isn't an event.
+ * Error for a file that isn't a tape: the `line` of this number, from 1, isn't an event. `Cassette.layer` fails with it.
  *
  * @category errors
  * @since 0.1.0
@@ -22,9 +22,11 @@ export class InvalidTape extends Schema.TaggedError<InvalidTape>("troupe/testing
 }
 
 /**
- * Error for a request that differs from the one on the tape. A replay dies with it, and `Cassette.orFail` makes it a failure.
+ * Error for a request or a call of a tool that differs from those on the tape. A replay dies with it, and `Cassette.orFail` makes it a
+ * failure.
  *
- * `request` names what was asked, and `diff` shows in lines what was recorded (`-`) and what was asked (`+`).
+ * `request` names the request, `recorded` and `asked` are both as text, and `diff` shows in lines what was recorded (`-`) and what was
+ * asked (`+`).
  *
  * @category errors
  * @since 0.1.0
@@ -44,7 +46,11 @@ export class CassetteDrift
 }
 
 /**
- * Error for a request of an agent for which the tape has no more answers. A replay dies with it, and `Cassette.orFail` makes it a failure.
+ * Error for a request or a call of a tool for which the tape has nothing more. A replay dies with it, and `Cassette.orFail` makes it a
+ * failure.
+ *
+ * `request` names the request, and `asked` is its text. `recorded` is how many the tape has of this agent, and `others` are the agents that
+ * it has some of.
  *
  * @category errors
  * @since 0.1.0
@@ -67,7 +73,7 @@ export class CassetteExhausted
 }
 
 /**
- * Error for a tape that wasn't played to its end. `Cassette.assertDrained` dies with it.
+ * Error for a tape that wasn't played to its end. `Cassette.assertDrained` dies with it. `left` has a line for each request and each call.
  *
  * @category errors
  * @since 0.1.0

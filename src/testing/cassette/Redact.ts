@@ -6,7 +6,8 @@
 import type * as Schema from "effect/Schema"
 
 /**
- * What is taken out of a tape: patterns and texts, each replaced by `<redacted>`, or a function of each text.
+ * What is taken out of a tape: texts and regular expressions, each of which is replaced by `<redacted>` wherever it occurs, or a function
+ * that returns what is written for each text.
  *
  * @category models
  * @since 0.1.0

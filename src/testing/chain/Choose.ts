@@ -14,7 +14,7 @@ import { formatWarning, type Warning } from "./Parse.ts"
 import { respond } from "./Respond.ts"
 
 /**
- * What a step is chosen by: a conversation, and what else of the request a step can echo.
+ * A request for which a step is chosen: its messages, by which the step is chosen, and the rest, which a step can repeat.
  *
  * @category models
  * @since 0.1.0
@@ -24,7 +24,8 @@ export interface Request extends Echoed {
 }
 
 /**
- * Where a step stands: its index in a chain of `length`, and the index of the message that carries the chain, if one does.
+ * Where a step stands: its `index` from 0 in a chain of `length` steps, and its `id` if it has one. `message` is the index of the message
+ * that carries the chain, and missing if the chain was `given`.
  *
  * @category models
  * @since 0.1.0
@@ -37,7 +38,7 @@ export interface Place {
 }
 
 /**
- * A step answers.
+ * Says which step answers, and with which response.
  *
  * @category models
  * @since 0.1.0
@@ -46,14 +47,17 @@ export interface Chosen {
   readonly _tag: "Chosen"
   readonly response: MockResponse
   readonly step: Place
-  /** The step, in words: there the first is step 1. */
+  /** The step in words, which count the steps from 1. */
   readonly by: string
-  /** What is wrong in the chain, and where. */
+  /** The mistakes in the chain, each with its place. */
   readonly warnings: ReadonlyArray<string>
 }
 
 /**
- * No step answers, for this reason. That is an error only if there is a chain.
+ * Says why no step answers.
+ *
+ * There is no chain (`"Absent"`), it can't be read (`"Malformed"`), its step is `null` or invalid (`"Skipped"`), or it has no more steps
+ * (`"Exhausted"`). A strict `MockProvider` refuses such a request, unless it is `"Absent"` and there is a handler.
  *
  * @category models
  * @since 0.1.0
@@ -120,13 +124,13 @@ const chooseOf = (candidate: Candidate, request: Request): Choice => {
 }
 
 /**
- * Chooses the step for a request: of the last chain in it, the step at the number of turns that the model took since.
+ * Chooses the step for a request: of the last chain in it, the step whose index is the number of turns that the model took since.
  *
  * **Details**
  *
- * - past the end of a chain, and where its step can't be taken, no step answers, and no older chain does
- * - a single instruction outside of a chain answers each request
- * - a chain that is `given` counts the turns from the beginning, if the request carries none
+ * - Past the end of a chain, and if the step is `null` or invalid, no step answers, and no earlier chain does.
+ * - A single instruction outside of a chain answers each request.
+ * - If no message carries a chain, the chain `given` is used. Its turns are counted from the beginning of the conversation.
  *
  * @category combinators
  * @since 0.1.0

@@ -25,7 +25,8 @@ const saysSomething = Schema.makeFilter(({ length, text }: Said) =>
 const Thought = Schema.Struct({ ...said, signature: Schema.optionalKey(Schema.String) }).check(saysSomething)
 
 /**
- * Schema for one of the calls that a step makes at once.
+ * Schema for one of the parallel calls of a message: `args` are `{}` by default, and without an `id` the call gets one when the response is
+ * sent.
  *
  * @category schemas
  * @since 0.1.0
@@ -36,7 +37,7 @@ export const Call = Schema.Struct({
   id: Schema.optionalKey(Schema.NonEmptyString)
 })
 
-/** One of the calls that a step makes at once. */
+/** One of the parallel calls of a message: `args` are `{}` by default, and without an `id` the call gets one when the response is sent. */
 export interface Call extends Schema.Schema.Type<typeof Call> {}
 
 const Url = Schema.String.check(
@@ -44,7 +45,7 @@ const Url = Schema.String.check(
 )
 
 /**
- * Schema for a source that a step cites.
+ * Schema for a source that a text cites. Its `title` is the `url` by default.
  *
  * @category schemas
  * @since 0.1.0
@@ -56,7 +57,7 @@ export const Citation = Schema.Struct({
   cited_text: Schema.optionalKey(Schema.String)
 })
 
-/** A source that a step cites. */
+/** A source that a text cites. Its `title` is the `url` by default. */
 export interface Citation extends Schema.Schema.Type<typeof Citation> {}
 
 /** Each kind of message by the key that tells it, in the order in which they are tried. */
@@ -98,14 +99,14 @@ export const messages = {
 }
 
 /**
- * Schema for what a step says, calls or echoes.
+ * Schema for a message of a step: what the model says, calls or repeats of the request. Each kind has one key, which names it.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Message = Schema.Union(Object.values(messages))
 
-/** What a step says, calls or echoes. */
+/** A message of a step: what the model says, calls or repeats of the request. Each kind has one key, which names it. */
 export type Message = typeof Message.Type
 
 /** Headers that say how a response is sent. The server sets them. */
@@ -127,7 +128,9 @@ const Headers = Schema.Record(Schema.String, Schema.String).check(
 )
 
 /**
- * Schema for the error of HTTP that a step answers with: at once, or in a stream `after` so many chunks of what it says.
+ * Schema for the HTTP error that a step answers with, of a `status` from 400 to 599: at once, or in a stream `after` this number of chunks,
+ * 0 by default. Without a `body`, the provider's own error body is sent. Headers such as `content-length`, which the server sets, are
+ * invalid.
  *
  * @category schemas
  * @since 0.1.0
@@ -193,18 +196,23 @@ export const problem = (step: Schema.Struct.Type<typeof fields>): string | undef
  *
  * **Details**
  *
- * - `messages` are its parts in order, with `reasoning` before them; those of one `tool_call` are parallel.
- * - `error` is an error of HTTP in the answer's place, or in a stream of it `after` so many chunks. `delay` is in milliseconds;
- *   `cut` breaks the connection after so many chunks, and after `hang` chunks nothing follows.
- * - `chunks` is how many characters go in a chunk, or how many in each, of which the last number repeats.
- * - `ids` go to the calls that have none, in order.
+ * - `messages` are its parts in order, with `reasoning` before them. The calls of one `tool_call` are parallel.
+ * - `error` is an HTTP error instead of the answer, or in a stream `after` some chunks of it.
+ * - `cut` breaks the connection after this number of chunks, unless there is an `error`. After `hang` chunks nothing follows; `true` means
+ *   0.
+ * - `delay` is the time before the answer in milliseconds.
+ * - `chunks` is how many characters a chunk has, or a list of such numbers, the last of which repeats.
+ * - `usage` is what the answer reports, and `finish` its finish reason: both by default as in a `MockResponse` without them.
+ * - `ids` go to the calls that have none, in order. `id`, or `id_message`, names the step in entries and messages.
+ *
+ * A step without messages, reasoning, `error`, `cut` and `hang` is invalid.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Step = Schema.Struct(fields).check(Schema.makeFilter(problem))
 
-/** One step of a chain: what the model answers to one request. */
+/** One step of a chain: what the model answers to one request. `InstructionChain.step` and `error` make one. */
 export interface Step extends Schema.Schema.Type<typeof Step> {}
 
 /**

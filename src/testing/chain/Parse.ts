@@ -12,7 +12,8 @@ import * as Instruction from "./Instruction.ts"
 import * as Tags from "./Tags.ts"
 
 /**
- * What is wrong in a chain, and where. If `step` is set, the step with that index is skipped because of it.
+ * A mistake in a chain: its `message`, and its `path` in the JSON, such as `instruction_chain[0].delay`. If `step` is set, the step with
+ * that index is skipped because of it.
  *
  * @category models
  * @since 0.1.0
@@ -24,11 +25,11 @@ export interface Warning {
 }
 
 /**
- * A chain as a text carries it. A step that can't be taken is `null`, and a warning tells why.
+ * A chain that was read from a text. An invalid step is `null`, and a warning says why.
  *
  * **Details**
  *
- * An instruction outside of a chain, as older tests have it, is a chain of one that `isSingle`: it answers each request.
+ * An instruction outside of a chain, as older tests have it, is a chain of one step that `isSingle`: it answers each request.
  *
  * @category models
  * @since 0.1.0
@@ -40,7 +41,8 @@ export interface Parsed {
 }
 
 /**
- * Error for a text without a chain that can be used: it carries none, or a malformed one.
+ * Error for a text without a usable chain: it carries none (`"Absent"`) or one that can't be read (`"Malformed"`). `InstructionChain.parse`
+ * fails with it, and `InstructionChain.make` throws it.
  *
  * @category errors
  * @since 0.1.0
@@ -50,7 +52,7 @@ export class ChainError extends Schema.TaggedError<ChainError>("troupe/testing/I
   { reason: Schema.Literals(["Absent", "Malformed"]), message: Schema.String }
 ) {}
 
-/** A warning as a line of text. */
+/** Formats a warning as a line of text: its path and its message. */
 export const formatWarning = ({ message, path }: Warning): string => path === "" ? message : `${path}: ${message}`
 
 const lines = (warnings: ReadonlyArray<Warning>): string => warnings.map(formatWarning).join("\n")
@@ -208,8 +210,8 @@ export const readMarked = ({ content }: Tags.Marked): Result.Result<Parsed, Chai
  *
  * **Details**
  *
- * What is marked but can't be read fails as malformed, and no chain before it takes its place. A step that can't be taken
- * is `null` and shifts no other.
+ * Fails with a `ChainError` of the reason `"Absent"` if there is no chain, and of `"Malformed"` if the last one can't be read: no earlier
+ * chain is read instead. An invalid step is `null`, and the others keep their places.
  *
  * @category decoding
  * @since 0.1.0

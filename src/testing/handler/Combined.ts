@@ -36,7 +36,8 @@ const noHandler = (agent: string, names: ReadonlyArray<string>): string => {
 /**
  * Makes a handler from a handler for each agent, by the agent's name. Each keeps its own state.
  *
- * If a group is the first parameter, a name that the group doesn't have is a type error.
+ * A request of any other agent is declined. A request outside of a run has the agent `""`. If a group is the first parameter, a name that
+ * the group doesn't have is a type error.
  *
  * @category combinators
  * @since 0.1.0
@@ -73,7 +74,7 @@ export const byAgent: {
 }
 
 /**
- * Makes a handler of several: the first that doesn't decline answers.
+ * Makes a handler of several: the first that doesn't decline answers. If all decline, it declines, with all their reasons.
  *
  * A handler that fails has answered, with its failure.
  *
@@ -109,11 +110,11 @@ export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
   )) as Handler<HandlerServices<H[number]>>
 }
 
-/** The outcome of a request: a response, the reason why there is none, or a failure. */
+/** The outcome of a request: a response, the reason why there is none, or the cause of a failure, a defect or an interruption. */
 export type Outcome = Exit.Exit<MockResponse | Declined, AiError.AiError>
 
 /**
- * Functions that `tap` calls: `before` each request to a handler, and `after` it, with the response or the failure.
+ * Functions that `tap` calls: `before` each request to a handler, and `after` it with its outcome. `tap` runs the Effects that they return.
  *
  * @category models
  * @since 0.1.0

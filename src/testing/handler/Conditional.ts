@@ -9,11 +9,11 @@ import { type Answer, decline, fromMake, type Handler, type Reply, toHandler } f
 import type { MockRequest } from "../MockRequest.ts"
 import { shown } from "./Shown.ts"
 
-/** A predicate on a request, with an Effect or without. */
+/** A predicate on a request. It returns a boolean, directly or in an Effect. */
 export type Predicate<R = never> = (request: MockRequest) => boolean | Effect.Effect<boolean, AiError.AiError, R>
 
 /**
- * What a request must be like: each field that is given. Texts are equal to a string, or match a regular expression.
+ * What a request must be like: every field that you set must hold. A text must be equal to a string, or match a regular expression.
  *
  * @category models
  * @since 0.1.0
@@ -28,14 +28,14 @@ export interface Pattern {
 }
 
 /**
- * A condition on a request: a predicate, a pattern, or a regular expression that its last user text matches.
+ * A condition on a request: a predicate, a pattern, or a regular expression that the last user text must match.
  *
  * @category models
  * @since 0.1.0
  */
 export type Condition<R = never> = Predicate<R> | Pattern | RegExp
 
-/** A condition on a request, with its name and what to answer where it holds. */
+/** A condition on a request, with its name for messages, and the handler that answers if it holds. */
 export interface Case<out R = never> {
   readonly condition: string
   readonly pattern: Pattern | undefined
@@ -140,6 +140,9 @@ const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): R
 
 /**
  * Makes a handler of cases: the first whose condition holds answers, as often as it holds.
+ *
+ * If no condition holds, it declines. If the case's own handler declines, no later case answers. A condition that returns no boolean dies
+ * with a `TypeError`.
  *
  * **Example** (Conditions as expressions, patterns and predicates)
  *

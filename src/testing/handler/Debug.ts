@@ -23,11 +23,12 @@ const shownOutcome = (outcome: Outcome): string => {
 }
 
 /**
- * Writes a line for each request: what came in, which handler with which rule or state, and what went out.
+ * Writes a line for each request: the request, the handler with its rule or state, and the response.
  *
- * The lines go to Effect's logger, or to a sink of one's own. A request without an answer says why on lines of its own.
+ * The lines go to `sink`, by default to Effect's logger with the level `Info`. If a request has no answer, the line says why; this text may
+ * have several lines.
  *
- * **Example** (Lines of one's own)
+ * **Example** (Lines in a list)
  *
  * ```ts
  * import { Effect } from "effect"

@@ -16,7 +16,13 @@ import * as MockResponse from "../MockResponse.ts"
 import { jsonOf, paramsOf } from "../ToolParams.ts"
 
 /**
- * How values are made up: the same `seed` makes the same. The greater the `size`, the longer texts and lists are.
+ * How values are made up.
+ *
+ * **Details**
+ *
+ * - `seed`: the same seed makes the same values; 0 by default.
+ * - `size`: the greater it is, the longer texts and lists are; 8 by default.
+ * - `answer`: the text that the model answers with in the end; `"Done."` by default.
  *
  * @category models
  * @since 0.1.0
@@ -73,13 +79,14 @@ const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
  *
  * **Details**
  *
- * All tools that weren't called since the user last spoke are called in one turn. Then the answer is JSON of the requested schema, a call of
- * `final_answer` if the agent has an output, or else a text. A `toolChoice` is respected. The values depend only on the seed, the agent, the
- * tool, and how often it was called.
+ * All tools that weren't called since the user last spoke are called in one turn. Then the answer is a call of `final_answer` if that is
+ * offered, or else the text `answer`. A request for JSON, as of `generateObject`, gets a value of its schema at once, and no tool is
+ * called. A `toolChoice` is respected. The values depend only on the seed, the size, the agent's path, the tool or schema, and how often
+ * the tool was called since the user last spoke.
  *
  * **Gotchas**
  *
- * If no values of a schema can be made, the request fails and says why.
+ * If no value of a schema can be made, the handler declines: the request dies with `UnansweredRequest`, which says why.
  *
  * **Example** (An object that fits its schema)
  *

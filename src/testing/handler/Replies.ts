@@ -22,8 +22,10 @@ import {
 import * as MockResponse from "../MockResponse.ts"
 
 /**
- * Makes a handler of a function of the request, or of an Effect. What it throws is a defect, and what it fails with is the
- * model's error.
+ * Makes a handler that answers each request with the same reply: a response, an Effect of one, or what a function of the request returns.
+ *
+ * What the function throws is a defect. What the Effect fails with is the model's error. A result that is neither a string nor a response,
+ * or a failure that isn't an `AiError`, dies with a `TypeError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -34,7 +36,7 @@ export const make = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R>>):
 type Services<Replies> = Replies extends (request: never) => Effect.Effect<unknown, unknown, infer R> ? R : never
 
 /**
- * Makes a handler that returns one reply after the other, whichever agent asks.
+ * Makes a handler that returns one reply after the other, whichever agent asks. When all are used up, it declines.
  *
  * @category constructors
  * @since 0.1.0
@@ -61,9 +63,10 @@ export const queue = <const Replies extends ReadonlyArray<Reply<unknown>>>(
 }
 
 /**
- * Makes a handler that returns the same reply each time, or begins a handler anew each time that it has nothing more to say.
+ * Makes a handler that returns the same reply each time, or begins a handler anew whenever that handler declines.
  *
- * Without `times` it never ends. Throws `InvalidLimit` for invalid `times`, such as a negative number or a fraction.
+ * `times` limits the replies, or how often the handler begins; by default there is no limit. When the repetitions are used up, it declines.
+ * Throws `InvalidLimit` for invalid `times`, such as a negative number or a fraction.
  *
  * @category combinators
  * @since 0.1.0
@@ -100,8 +103,8 @@ export const repeat = <R = never>(self: Reply<R> | Handler<R>, times = Infinity)
 }
 
 /**
- * Makes a handler that fails with the error a number of times, and then answers as another does. Throws `InvalidLimit` for
- * an invalid number.
+ * Makes a handler that fails with the error a number of `times`, and then answers as `then` does. Throws `InvalidLimit` for invalid
+ * `times`, such as a negative number or a fraction.
  *
  * **Example** (A provider that recovers)
  *

@@ -8,8 +8,9 @@ import { type Answer, decline, type Handler, type Reply, type ReplyFunction, sta
 import { type Condition, predicateOf } from "./Conditional.ts"
 
 /**
- * A state: what it responds, and where it goes then. The first transition whose condition holds is taken, in the order in
- * which they are written, else `defaultNext`, and without that the machine stays.
+ * A state of a `stateMachine`: its reply, and which state follows. `transitions` has a condition for each state that may follow: the first
+ * that holds, in the order in which they are written, decides. If none holds, `defaultNext` follows. Without that the machine stays in its
+ * state.
  *
  * @category models
  * @since 0.1.0
@@ -47,16 +48,17 @@ type StateServices<S> = S extends { readonly respond: infer F; readonly transiti
   : never
 
 /**
- * Makes a handler with states. A request is answered by the state that the machine is in, and only then moves it.
+ * Makes a handler with states. The state that the machine is in answers a request, and only then the machine moves.
  *
  * **Details**
  *
- * The history begins with the initial state and has one more for each move, also for one to the same state. A response that
- * fails moves nothing. Conditions see the same request as the response.
+ * The history begins with the initial state and has one more for each move, also for one to the same state. Conditions are tested on the
+ * request that was just answered. If a condition or the Effect of a reply fails or throws, the machine stays. A response of
+ * `MockResponse.fail` moves it as any other does.
  *
  * **Gotchas**
  *
- * Names of transitions that are whole numbers come first, as JavaScript has it.
+ * JavaScript puts names that are whole numbers first, so the conditions of such states are tested first.
  *
  * **Example** (A conversation that goes back and forth)
  *

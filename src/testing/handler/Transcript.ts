@@ -15,15 +15,18 @@ import { shown, shownText } from "./Shown.ts"
 /** What should have been said: this text, a text that matches, or a text for which the function returns true. */
 export type Expected = string | RegExp | ((text: string) => boolean)
 
-/** A call in a transcript. Without an `id` it gets one as it is made. */
+/** A call in a transcript. Its `params` are `{}` by default. Without an `id` it gets one when the response is sent. */
 export interface TranscriptCall extends MockResponse.CallOptions {
   readonly name: string
   readonly params?: unknown
 }
 
 /**
- * One entry of a transcript. The model says those of the assistant; the others are checked against the request that the
- * next of the assistant's entries answers.
+ * One entry of a transcript. The model says the assistant's entries. The others are checked against the request that the next entry of the
+ * assistant answers.
+ *
+ * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it. Without a
+ * `name` any tool may have given it. The usage of an assistant's entry is unknown unless `usage` is set.
  *
  * @category models
  * @since 0.1.0
@@ -97,8 +100,9 @@ const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequ
 /**
  * Makes a handler that follows a transcript: each request is answered by the next entry of the assistant.
  *
- * An entry of the user checks what the user said at that point, one of a tool what the tool gave, and one of the system what the system
- * messages are. If a request differs, it has no answer, and the transcript stays where it is.
+ * An entry of the user checks what the user said since the model last spoke, an entry of a tool checks a result, and an entry of the system
+ * checks all system messages, joined by empty lines. A request that differs, or comes when all entries are used up, has no answer: the
+ * handler declines, and the transcript stays where it is. Throws a `TypeError` for an entry with another role.
  *
  * **Example** (A conversation with a tool)
  *

@@ -36,7 +36,9 @@ const openIn = (places: ReadonlyArray<Underway.Place>): ReadonlyArray<Underway.S
   places.flatMap(Underway.startsIn)
 
 /**
- * Returns everything that is wrong with the events of one whole run: what has no end, or no start, or the wrong number.
+ * Returns everything that is wrong with the events of one whole run, in words; none if they are balanced.
+ *
+ * It finds starts without an end and ends without a start, and events with a wrong number, path or time, or outside of a run.
  *
  * @category getters
  * @since 0.1.0

@@ -21,8 +21,9 @@ export const breach = (law: string, issue: string, events: Breach["events"] = []
 /**
  * Error for a law that is broken.
  *
- * `script` is what the models said in the smallest run that breaks it, `events` what that run told, and `replay` makes a
- * check of the same subject begin with it.
+ * `subject` names what was checked, `law` is the law in words, and `issue` says how it is broken. `script` is what the models said in the
+ * smallest run that was found to break it, and `events` are the events of that run; both are empty if nothing was run. Pass `replay` as the
+ * option to begin a check of the same subject with that run.
  *
  * @category errors
  * @since 0.1.0
@@ -49,7 +50,13 @@ export class LawBroken extends Schema.TaggedError<LawBroken>("troupe/testing/Law
 }
 
 /**
- * How a law is checked: how many random `runs` there are, 25 by default, from which `seed`, or the `replay` of a failure.
+ * Options of all laws.
+ *
+ * **Details**
+ *
+ * - `runs` is the number of random runs or values, 25 by default.
+ * - `seed`: the same seed makes the same runs. By default each check makes others.
+ * - `replay` is that of a `LawBroken`: its run is checked first. If it breaks no law any more, random runs follow.
  *
  * @category models
  * @since 0.1.0
@@ -83,7 +90,10 @@ const told = (event: AgentEvent): ReadonlyArray<string> =>
 
 const ends = "the check comes to its end"
 
-/** Fails with the first breach that is found among random values, shrunk. A failure that isn't there any more is followed by a check of others. */
+/**
+ * Fails with the first breach that is found among random values, shrunk. A failure that isn't there any more is followed by a check of
+ * others.
+ */
 export const check = <A>(
   subject: string,
   arbitrary: Arbitrary.Arbitrary<A>,

@@ -9,7 +9,7 @@ import { openCalls } from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
 /**
- * Returns each move between states that follow each other which `AgentStatus.moves` doesn't list, those of called agents included.
+ * Returns each move between successive states that `AgentStatus.moves` doesn't list, in words; moves of called agents are included.
  *
  * @category getters
  * @since 0.1.0

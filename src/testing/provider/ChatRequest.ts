@@ -148,7 +148,7 @@ export const ChatRequest = Schema.StructWithRest(
 ))
 
 /**
- * The body of a request for a chat completion, as far as it matters here. It may hold more.
+ * The body of a request for a chat completion, with the fields that the mock reads. It may have others.
  *
  * @category models
  * @since 0.1.0

@@ -12,21 +12,27 @@ import type { Asked } from "./Asked.ts"
 /**
  * How far the response to a request got.
  *
+ * It is `"pending"` until the end of the response is sent, and then `"sent"`. The script may end it as `"cut"`, if the connection breaks,
+ * or as `"hanging"`, if nothing follows. It is `"aborted"` if the client gave up, or if the provider was closed before the response began.
+ *
  * @category models
  * @since 0.1.0
  */
 export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
 
 /**
- * One request with who answered it, how, and when.
+ * One request to a mock provider, with what answered it, how, and when.
  *
  * **Details**
  *
- * - `by` says who answered: a handler, a step of a chain, a status sequence, a refusal. `step` tells a step's place.
- * - `miss` says why nothing was foreseen for the request.
- * - `warnings` say what is wrong in the instruction chain that it carries, and where.
- * - `asked` and `response` are missing where a request isn't one that the provider would take.
- * - times are in milliseconds, by `Clock`.
+ * - `number` counts the requests from 1. `protocol` is `undefined` if no model is served at the path.
+ * - `by` says in words what answered: a handler, a step of a chain, a status of `status`, a refusal, the fallback. `step` is the place of
+ *   the step.
+ * - `miss` says why no script answered the request.
+ * - `warnings` say what is wrong in the instruction chain that it carries, and which parts of the response the protocol has no place for.
+ * - `asked` is what the request asks for, if the provider accepts it, and `response` what the script answers. `status` is missing until
+ *   there is a response.
+ * - `arrivedAt`, `answeredAt` and `endedAt` are in milliseconds, by `Clock`.
  *
  * @category models
  * @since 0.1.0
@@ -52,7 +58,7 @@ export interface Entry {
 }
 
 /**
- * Why nothing was foreseen for the request of this number, or how its handler died.
+ * Why no script answered the request of this `number`. With `isDefect` its handler died, and the reason says how.
  *
  * @category models
  * @since 0.1.0

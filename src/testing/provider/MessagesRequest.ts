@@ -183,7 +183,7 @@ export const MessagesRequest = Schema.StructWithRest(
 ))
 
 /**
- * The body of a request for a message, as far as it matters here. It may hold more.
+ * The body of a request for a message of Anthropic, with the fields that the mock reads. It may have others.
  *
  * @category models
  * @since 0.1.0

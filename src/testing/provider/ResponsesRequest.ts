@@ -187,7 +187,7 @@ export const ResponsesRequest = Schema.StructWithRest(
 ))
 
 /**
- * The body of a request for a response, as far as it matters here. It may hold more.
+ * The body of a request for a response of OpenAI, with the fields that the mock reads. It may have others.
  *
  * @category models
  * @since 0.1.0

@@ -7,7 +7,8 @@ import type { HttpFailure } from "../HttpFailure.ts"
 import { hash } from "./Ids.ts"
 
 /**
- * A response of HTTP in the place of an answer: its status, or what it holds too.
+ * An HTTP response instead of an answer: its status, or its status with headers and a body. Without a body, the provider's own error body
+ * is sent.
  *
  * @category models
  * @since 0.1.0

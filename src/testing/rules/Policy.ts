@@ -5,24 +5,23 @@
  */
 
 /**
- * Which rules a conversation is held to.
+ * The rules that messages must keep. Rules without a field here, such as unique ids of calls, always apply.
  *
  * **Details**
  *
- * - `allowSystemAnywhere`: system messages may stand behind others.
+ * - `allowSystemAnywhere`: system messages may come after other messages.
  * - `requireUserFirst`: no assistant speaks before a user.
- * - `allowRepeatedRoles`: users and assistants may speak twice in a row. Tool messages always may.
+ * - `allowRepeatedRoles`: two messages in a row may have the same role. Tool messages always may.
  * - `enforceToolResponseOrder`: results come in the order of their calls.
- * - `allowUnknownToolResponse`: a result may have an id that no call has that still waits.
+ * - `allowUnknownToolResponse`: a result may have an id that no waiting call has, but not before the first call.
  * - `allowDuplicateToolResponse`: a call may have a second result.
- * - `allowDeveloperAndFunction`: messages of the roles `developer` and `function` may be there.
- * - `allowEmptyMessages`: a user or an assistant may say nothing: no parts, or texts without words alone.
- * - `enforceContiguousToolResponses`: nobody speaks between a call and its result.
+ * - `allowDeveloperAndFunction`: messages may have the roles `developer` and `function`.
+ * - `allowEmptyMessages`: a message of a user or an assistant may say nothing: it has no parts, or only texts and reasoning without words.
+ * - `enforceContiguousToolResponses`: no message but results comes between a call and its result.
  * - `requireUserPresent`: there is a user message.
  * - `allowDanglingToolCalls`: calls may stay without results.
- *
- * `isHandoff` says which tools hand over, by their names, and `isHandedOver` that the messages are those that the target
- * of a handoff receives, if no call in them says so.
+ * - `isHandoff`: which tools hand over, by their names. The target of a handoff must receive a user message.
+ * - `isHandedOver`: the messages are those that the target of a handoff receives, even if no call in them says so.
  *
  * @category models
  * @since 0.1.0
@@ -44,9 +43,11 @@ export interface Policy {
 }
 
 /**
- * The policy that every prompt of a run keeps, as long as no history of its own breaks it.
+ * The policy that every prompt of a run keeps, unless a `history` function of yours breaks it.
  *
- * Roles may be repeated: a user's words stand behind others that waited, and a model that pauses goes on.
+ * It allows repeated roles, since a user may speak again before the model answers, and a model that paused continues; nothing else is
+ * allowed. It requires that results come in the order of their calls and that a user speaks first. It doesn't require contiguous results or
+ * a user message. Tools whose names begin with `handoff_to_` hand over.
  *
  * @category constants
  * @since 0.1.0
@@ -68,7 +69,7 @@ export const defaultPolicy: Policy = Object.freeze({
 })
 
 /**
- * The policy that allows nothing and enforces everything.
+ * The policy that allows nothing and enforces everything. Tools whose names begin with `handoff_to_` hand over.
  *
  * @category constants
  * @since 0.1.0

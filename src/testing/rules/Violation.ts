@@ -43,8 +43,8 @@ export type Kind = typeof kinds[number]
 /**
  * A rule that is broken.
  *
- * `index` is the place of the message that breaks it, 0 if the whole does. `ids` are the calls in question, or the
- * approval: none if the rule isn't about calls.
+ * `kind` is the rule, and `message` says in words what breaks it. `index` is the place of the message that breaks it, from 0, and 0 if no
+ * single message does. `ids` are the calls or the approval that it is about, none if the rule isn't about calls.
  *
  * @category models
  * @since 0.1.0
@@ -57,7 +57,7 @@ export interface Violation {
 }
 
 /**
- * A message of a role that prompts of Effect don't have.
+ * A message of a role that prompts of `effect/ai` don't have.
  *
  * @category models
  * @since 0.1.0
@@ -68,7 +68,7 @@ export interface ForeignMessage {
 }
 
 /**
- * A message: one of Effect, or of a role that it doesn't have.
+ * A message of `effect/ai`, or of a role that `effect/ai` doesn't have.
  *
  * @category models
  * @since 0.1.0

@@ -20,7 +20,10 @@ interface Envelope extends Pick<AgentEvent, "run" | "path" | "calls" | "step" | 
 type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Partial<Envelope> : never
 
 /**
- * An event of a story. Its path is the agent in control, its time 0, and its sequence number is counted.
+ * An event of a story. The fields that a story can fill in may be left out.
+ *
+ * By default, `path` and `calls` are those of the agent whose steps these are, and `step` is its `run.iteration`. `run` is `""`, `at` is
+ * the time that has passed in the story, and `sequence` is counted.
  *
  * @category models
  * @since 0.1.0
@@ -30,7 +33,7 @@ export type EventInput = WithoutEnvelope<AgentEvent>
 type Failing = Extract<Decided, { readonly _tag: "Fail" | "FailByTool" }>
 
 /**
- * What an agent does next, as a run of it decides; `Fail` with the tag of its reason, or of a fatal tool's error, and what that says.
+ * What an agent does next, as its run decides. `Fail` has the `tag` of the reason or of a fatal tool's error, and its `message`.
  *
  * @category models
  * @since 0.1.0
@@ -41,7 +44,7 @@ export type Decision =
 
 type Some<D> = D extends Decision ? Pick<D, "_tag"> & Partial<D> : never
 
-/** What is expected of a decision: its tag, or some of its fields. */
+/** What is expected of a decision: its tag, or its tag with some of its other fields. */
 export type ExpectedDecision = Decision["_tag"] | Some<Decision>
 
 /** An event that happens, made of the state that it meets. One that `isGiven` as it is happens whatever was decided. */
@@ -121,7 +124,8 @@ export type Step =
   | ExpectsState
 
 /**
- * Lets an event happen. If it belongs to a called agent, it has that agent's `path` and `calls`.
+ * Lets an event happen, even if the agent decided otherwise. For an event of a called agent, set its `path` and `calls`, or use `inCall`.
+ * The story fails if the event doesn't fit the state.
  *
  * @category steps
  * @since 0.1.0
@@ -136,7 +140,7 @@ export const event = (event: EventInput): Step => ({
 const titleOf = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
 
 /**
- * Lets a user say something, which begins a run.
+ * Lets a user say something, which begins a run. If the agent can't accept the input, the run fails: then expect the decision `Fail`.
  *
  * @category steps
  * @since 0.1.0
@@ -148,7 +152,9 @@ export const userSays = (input: string | ReadonlyArray<Part.UserPart>): Step => 
 })
 
 /**
- * Lets the model answer, by a text or by parts with calls.
+ * Lets the model answer, with a text or with parts, which may be calls. The story fails if the model wasn't asked.
+ *
+ * By default `usage` is unknown, and the `finishReason` is `"tool-calls"` if there are calls, else `"stop"`.
  *
  * @category steps
  * @since 0.1.0
@@ -168,7 +174,10 @@ export const modelAnswers = (
 }
 
 /**
- * Lets a tool answer a call of the agent in control. With `fatal` it fails with an error that ends the run.
+ * Lets a tool answer an open call of the agent in control. The story fails if there is no such call.
+ *
+ * The `outcome` is `"Succeeded"` by default. With `fatal` the tool fails with an error that ends the run, and the `outcome` is `"Failed"`
+ * by default.
  *
  * @category steps
  * @since 0.1.0
@@ -192,7 +201,7 @@ export const toolAnswers = (
 })
 
 /**
- * Lets a call wait for approval. It doesn't check whether the call's tool needs one: a run of the agent does.
+ * Lets a call wait for approval. It doesn't check whether the call's tool needs one: only a run does.
  *
  * @category steps
  * @since 0.1.0
@@ -207,7 +216,8 @@ export const approvalIsRequested = (callId: string): Step => ({
 })
 
 /**
- * Lets somebody approve a call, with other parameters than the model's if some are given.
+ * Lets somebody approve a call, with `params` instead of the model's parameters if you set them. The story fails if the call doesn't await
+ * approval.
  *
  * @category steps
  * @since 0.1.0
@@ -219,7 +229,7 @@ export const approve = (callId: string, options?: AgentState.ApproveOptions): St
 })
 
 /**
- * Lets somebody deny a call.
+ * Lets somebody deny a call. The model reads the `reason`. The story fails if the call doesn't await approval.
  *
  * @category steps
  * @since 0.1.0
@@ -246,7 +256,7 @@ export const resultComesLater = (callId: string): Step => ({
 })
 
 /**
- * Lets somebody give a call the result that it awaits. `toolAnswers` tells it to the model.
+ * Lets somebody give a call the result that it awaits. Then `toolAnswers` settles the call. The story fails if the call awaits no result.
  *
  * @category steps
  * @since 0.1.0
@@ -258,7 +268,8 @@ export const giveResult = (callId: string, result: Schema.Json): Step => ({
 })
 
 /**
- * Lets somebody say that a call failed which awaits its result. `toolAnswers` tells it to the model.
+ * Lets somebody say that a call that awaits its result failed. Then `toolAnswers` settles the call. The story fails if the call awaits no
+ * result.
  *
  * @category steps
  * @since 0.1.0
@@ -270,7 +281,8 @@ export const giveFailure = (callId: string, reason: string): Step => ({
 })
 
 /**
- * Lets the agent take over that the state asks for. All of the conversation crosses, and no mode is left.
+ * Lets the target of the requested handoff take over. The whole conversation crosses, and no mode is left. The story fails if no handoff is
+ * requested.
  *
  * @category steps
  * @since 0.1.0
@@ -284,15 +296,21 @@ export const targetTakesOver = (): Step => ({
   })
 })
 
-/** Which guardrail it is: the first of its stage by default. With `callId`, which call it looks at: the first that is open by default. */
+/**
+ * Options of `guardrailSays`: `guardrail` is the name of the guardrail, by default the first of its stage. `callId` is the call that a
+ * guardrail on `toolCall` checks, by default the first open one.
+ */
 export interface GuardrailOptions {
   readonly guardrail?: string
   readonly callId?: string
 }
 
 /**
- * Lets a guardrail of the agent give its verdict: on what the user said, on the answer, the tool's result or the request of a handoff in
- * the step before, on an open call, or on the handoff that a policy wants.
+ * Lets a guardrail of the agent give its verdict, and carries out what follows from it.
+ *
+ * At `output`, `toolResult` and `handoff` it judges the answer, the result or the request in the step before; at `handoff` also the handoff
+ * that a policy decides on. At `input` it judges what the user said, and at `toolCall` an open call. The story fails if the agent has no
+ * such guardrail, or if there is nothing to judge.
  *
  * @category steps
  * @since 0.1.0
@@ -306,7 +324,7 @@ export const guardrailSays = (stage: Stage, verdict: Verdict<unknown>, options: 
 })
 
 /**
- * Lets time pass.
+ * Lets time pass, for limits such as `StopWhen.duration`. A number is in milliseconds.
  *
  * @category steps
  * @since 0.1.0
@@ -317,7 +335,7 @@ export const timePasses = (duration: Duration.Input): Step => {
 }
 
 /**
- * Tells steps of the agent that answers a call: its own `userSays` is what its caller asks it.
+ * Tells steps of the called agent that answers a call: in them, `userSays` is what its caller asks it.
  *
  * @category steps
  * @since 0.1.0
@@ -329,7 +347,7 @@ export const inCall = (callId: string, ...steps: ReadonlyArray<Step>): Step => (
   steps
 })
 
-/** Names a command, with the calls or the agent in it. */
+/** Returns the title that stories give a command: its tag, with the calls or the agent in it. */
 export const commandTitle = (command: AgentState.Command | AgentState.Command["_tag"]): string => {
   if (typeof command === "string") return command
   switch (command._tag) {
@@ -346,7 +364,7 @@ export const commandTitle = (command: AgentState.Command | AgentState.Command["_
   }
 }
 
-/** Names a decision, with what is in it. */
+/** Returns the title that stories give a decision: its tag, with its fields. */
 export const decisionTitle = (decision: ExpectedDecision): string => {
   if (typeof decision === "string") return decision
   const { _tag, ...fields } = decision
@@ -357,8 +375,10 @@ export const decisionTitle = (decision: ExpectedDecision): string => {
 }
 
 /**
- * Expects what the agent does next, and lets it do so if nobody has to be asked for that: send an answer back, give calls up, let the
- * model give its last answer, ask for a handoff, end or fail. It needs a story of an agent.
+ * Expects what the agent does next. The story fails if the agent decides otherwise, or if it isn't a story of an agent or a group.
+ *
+ * A decision that needs no model, tool or person is carried out: to send an answer back, to give calls up, to let the model give its last
+ * answer, to request a handoff, to end or to fail.
  *
  * @category expectations
  * @since 0.1.0
@@ -370,7 +390,7 @@ export const expectDecision = (expected: ExpectedDecision): Step => ({
 })
 
 /**
- * Expects what the state needs next: a whole command, or one of a tag.
+ * Expects what the state needs next: a command that is equal to this one, or any command with this tag.
  *
  * @category expectations
  * @since 0.1.0
@@ -382,7 +402,7 @@ export const expectCommand = (command: AgentState.Command | AgentState.Command["
 })
 
 /**
- * Expects something of the state: fields that are equal, or a function that doesn't give `false` and doesn't throw.
+ * Expects something of the state: fields that are equal, or a function of the state that neither returns `false` nor throws.
  *
  * @category expectations
  * @since 0.1.0
