@@ -111,7 +111,7 @@ export const over = (under: Settings, upper: Settings): Settings => {
   if (Object.keys(upper).length === 0) return under
   const providerOptions: SharedV4ProviderOptions = { ...under.providerOptions }
   for (const [provider, options] of Object.entries(upper.providerOptions ?? {})) {
-    providerOptions[provider] = { ...providerOptions[provider], ...options }
+    providerOptions[provider] = merged(providerOptions[provider] ?? {}, options ?? {})
   }
   return {
     ...merged(under, upper),

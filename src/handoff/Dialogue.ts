@@ -133,6 +133,9 @@ export const make: {
   <const P extends Participants>(...participants: P): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
 } = (...args: ReadonlyArray<Runnable.Any | AnyOptions>) => {
   const participants = args.filter(Runnable.isRunnable)
+  // Options that are `undefined` are none; a participant that is, isn't there yet.
+  const isMissing = (arg: unknown, at: number) => arg === undefined && (at < args.length - 1 || participants.length < 2)
+  if (args.some(isMissing)) throw new Runnable.MissingAgent({ to: "Dialogue.make" })
   const options = args.find((arg): arg is AnyOptions => !Runnable.isRunnable(arg))
   const names = participants.map(({ name }) => name)
   const name = names.find((name, index) => names.indexOf(name) < index)

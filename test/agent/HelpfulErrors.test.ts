@@ -143,6 +143,15 @@ describe("An error says what to do", () => {
       assert.include(throwing(() => Agent.asTool(later, options)), "`Agent.asTool` was given no agent")
       assert.notInclude(throwing(() => Agent.asTool(later, options)), "Handoff")
     }
+    const made = Agent.make("made")
+    for (const make of [() => Dialogue.make(made, later), () => Dialogue.make(later, made, { maxTurns: 2 })]) {
+      assert.include(throwing(make), "`Dialogue.make` was given no agent")
+    }
+    assert.strictEqual(throwing(() => Dialogue.make(made, Agent.make("other"), later)), "nothing thrown")
+    assert.include(throwing(() => Plan.make({ nodes: [made, later] })), "`Plan.make` was given no agent")
+    for (const options of [undefined, { name: "node" }]) {
+      assert.include(throwing(() => Plan.agent(later, options)), "`Plan.agent` was given no agent")
+    }
     assert.include(throwing(() => Group.make({ later }, { start: "later" })), "`Group.make` was given no agent")
   })
 

@@ -129,6 +129,27 @@ describe("A session that is stored for long", () => {
       }
     }))
 
+  it.effect("is removed whole, whichever value can't be read, except for its head", () =>
+    Effect.gen(function*() {
+      const talk = Effect.scoped(
+        Effect.flatMap(open, (session) =>
+          Effect.forEach(Array.from({ length: 45 }), (_, n) => session.call(`Words ${n}`)))
+      )
+      const all = new Map<string, string>()
+      yield* talk.pipe(Effect.provide(makeStore(all).layer), Effect.provide(echo))
+      const keys = [...all.keys()].filter((key) =>
+        key !== "a"
+      )
+      assert.isTrue(keys.length > 30)
+      for (const broken of keys) {
+        for (const value of ["{}", "no JSON"]) {
+          const values = new Map(all).set(broken, value)
+          yield* Effect.provide(Session.remove("a"), makeStore(values).layer)
+          assert.deepStrictEqual([...values.keys()], [], `${broken} is ${value}`)
+        }
+      }
+    }))
+
   it.effect("reads the documents that were written before there were logs", () => {
     const values = new Map<string, string>()
     return Effect.gen(function*() {

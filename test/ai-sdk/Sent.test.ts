@@ -374,7 +374,7 @@ describe("A request to a model of the AI SDK", () => {
       const context = AiSdkModel.settings({
         temperature: 0,
         headers: { b: "2" },
-        providerOptions: { house: { y: 2 } }
+        providerOptions: { house: { x: undefined, y: 2 } }
       })
       assert.deepStrictEqual(Context.get(context, AiSdkModel.CurrentSettings).temperature, 0)
       yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provideContext(context), Effect.provide(layer))

@@ -145,10 +145,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueStore.KeyValueStore> =>
   Effect.gen(function*() {
     const store = yield* environment
-    const found = yield* Effect.result(StoredLog.read(store, id))
-    const logs = found._tag === "Success" ? found.success?.logs ?? [] : []
+    const keys = yield* StoredLog.keysIn(store, id)
     // The head is removed first: after that, nobody reads the rest.
-    const keys = logs.flatMap((log) => StoredLog.keysOf(id, log))
     yield* Effect.andThen(store.remove(id), Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }))
       .pipe(
         Effect.mapError(StoredLog.unavailable(id, "remove"))

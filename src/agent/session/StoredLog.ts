@@ -228,6 +228,36 @@ export const read = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueSto
   }
 })
 
+/**
+ * Returns all keys of a session but its head, also if what they lead to can't be read: then the next entry is looked for where the head says
+ * that the log begins.
+ */
+export const keysIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string) {
+  const text = yield* get(store, id, id)
+  const head = text === undefined ? undefined : Result.getOrUndefined(decoders().head(text))
+  const keys = new Set<string>()
+  if (head === undefined || head.version === 1) return keys
+  let name: string | undefined = head.log
+  let revision = head.revision
+  while (name !== undefined && !keys.has(baseKey(id, name))) {
+    const log: string = name
+    const base = yield* get(store, id, baseKey(id, log))
+    const read = base === undefined ? undefined : Result.getOrUndefined(decoders().base(base))
+    if (read !== undefined) revision = read.revision
+    const chunks = yield* getAll(store, id, 0, 2, (at) => chunkKey(id, log, at))
+    const first = revision + chunks.length * chunkSize
+    const entries = yield* getAll(store, id, first + 1, 8, (at) => entryKey(id, log, at))
+    const last = first + entries.length
+    keys.add(baseKey(id, log))
+    for (let at = 0; at < chunks.length; at++) keys.add(chunkKey(id, log, at))
+    for (let at = revision + 1; at <= last; at++) keys.add(entryKey(id, log, at))
+    const end = entries.length === 0 ? undefined : Result.getOrUndefined(decoders().entry(entries.at(-1)!))
+    name = end !== undefined && "next" in end ? end.next : undefined
+    revision = last
+  }
+  return keys
+})
+
 /** Returns all keys of a log. */
 export const keysOf = (id: string, { base, name, next, revision }: Extent) => {
   const last = next === undefined ? revision : revision + 1

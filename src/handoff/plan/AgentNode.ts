@@ -6,7 +6,7 @@
 import type * as Duration from "effect/Duration"
 import type { AgentError } from "../../domain/AgentError.ts"
 import type { User } from "../../domain/StateSchema.ts"
-import type * as Runnable from "../Runnable.ts"
+import * as Runnable from "../Runnable.ts"
 import { ask, type NoAnswer } from "./Asking.ts"
 import * as Node from "./Node.ts"
 
@@ -55,10 +55,8 @@ export const agent = <
   Node.Own<Output> | Node.OutputOf<Fallback>,
   Node.Failing<AgentError | NoAnswer | Node.Own<E> | Node.Own<RetryE>, Timeout, Fallback>,
   Node.Own<R> | Node.Own<RetryR> | Node.ServicesOf<Fallback>
-> =>
-  Node.make(
-    options?.name ?? agent.name,
-    agent,
-    ask(agent, options?.input as Parameters<typeof ask>[1]),
-    options as Node.AnyPolicy
-  ) as never
+> => {
+  const { name } = Runnable.given(agent, "Plan.agent")
+  const run = ask(agent, options?.input as Parameters<typeof ask>[1])
+  return Node.make(options?.name ?? name, agent, run, options as Node.AnyPolicy) as never
+}

@@ -12,7 +12,7 @@ import * as Graph from "effect/Graph"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
-import type * as Runnable from "../Runnable.ts"
+import * as Runnable from "../Runnable.ts"
 import { type AnyEdge, type Definition as EdgeDefinition, edgeDefinitionOf } from "./Edge.ts"
 import { type Any, type Definition as NodeDefinition, definitionOf } from "./Node.ts"
 
@@ -73,6 +73,7 @@ export const make = (nodes: ReadonlyArray<Any>, edges: ReadonlyArray<AnyEdge>): 
     const names = new Set<string>()
     const indices = new Map<Any, Graph.NodeIndex>()
     for (const node of nodes) {
+      Runnable.given(node, "Plan.make")
       if (names.has(node.name)) fail({ _tag: "DuplicateNode", node: node.name })
       names.add(node.name)
       indices.set(node, Graph.addNode(mutable, definitionOf(node)))

@@ -102,7 +102,11 @@ export const provide = <A>(
   model: Model,
   use: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  if (model === undefined) return around.get(loop) === undefined ? use : Effect.updateContext(use, withoutLater(loop) as never)
+  if (model === undefined) {
+    return around.get(loop) === undefined
+      ? use
+      : Effect.updateContext(use, withoutLater(loop) as never)
+  }
   const models = modelsOf(loop)
   const built = models.built.get(model)
   // The model of a mode that a program entered is built with the program's services.
