@@ -1,15 +1,26 @@
 /**
  * What users' callbacks may ask for: whatever it is, it works or fails with a type, and everything ends.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, type Exit, Fiber, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentEvent, AgentState, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { Attempts, grounds, ofConversation, ofSession, type Operation, type Played, program } from "./callbacks.ts"
+import {
+  Attempts,
+  grounds,
+  ofConversation,
+  ofSession,
+  type Operation,
+  type Played,
+  program,
+  warmUp
+} from "./callbacks.ts"
 
 type Ground = typeof grounds[number]
+
+beforeAll(warmUp)
 
 /** How many turns of the scheduler everything may take: each program that ends takes far fewer. */
 const turns = 20_000

@@ -430,3 +430,11 @@ export const program = (ground: typeof grounds[number], attempts: Attempts): Eff
   const played = Effect.as(playing, { events, states })
   return Effect.scoped(Effect.provide(played, Layer.merge(handlers, model(attempts)))) as never
 }
+
+/** Opens a stored session once: it imports a module, which may take longer than all turns that a program has. */
+export const warmUp = (): Promise<unknown> =>
+  Session.make(Agent.make("warm"), { store: Session.store("1") }).pipe(
+    Effect.scoped,
+    Effect.provide([KeyValueStore.layerMemory, MockModel.layer(MockModel.queue())]),
+    Effect.runPromise
+  )

@@ -1,10 +1,12 @@
 /** What the table of `docs/observers.md` says of operations in callbacks is what happens, in each callback and on each ground. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import { Attempts, type grounds, ofConversation, ofSession, program } from "../agent/callbacks.ts"
+import { Attempts, type grounds, ofConversation, ofSession, program, warmUp } from "../agent/callbacks.ts"
 import { codes, rows } from "./tables.ts"
 
 type Ground = typeof grounds[number]
+
+beforeAll(warmUp)
 
 /** Where the callbacks of a row come up. */
 interface Where {
