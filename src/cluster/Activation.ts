@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as PubSub from "effect/PubSub"
@@ -52,7 +51,6 @@ export interface Live {
 /** A conversation on the runner that has it. */
 export class Activation extends Held.Held<Live> {
   readonly told: PubSub.PubSub<Journal.Told>
-  #removed = Deferred.makeUnsafe<void>()
   readonly #options: Options
   readonly #context: Context.Context<never>
 
@@ -93,23 +91,12 @@ export class Activation extends Held.Held<Live> {
   remove(): Effect.Effect<void, ConversationError> {
     const { id, store } = this.#options
     const removing = Effect.mapError(store.remove(id), unavailable(id, "remove"))
-    return this.with(() => Effect.andThen(this.close(), removing)).pipe(
-      Effect.tap(() => {
-        const removed = this.#removed
-        this.#removed = Deferred.makeUnsafe()
-        return Deferred.succeed(removed, undefined)
-      })
-    )
+    return this.removeBy(() => Effect.andThen(this.close(), removing))
   }
 
   /** The pieces since the last event that was stored. */
   get written(): ReadonlyArray<Journal.Told> {
     return this.live?.journal.written ?? []
-  }
-
-  /** Ends when the conversation is removed. */
-  get removed(): Effect.Effect<void> {
-    return Effect.suspend(() => Deferred.await(this.#removed))
   }
 
   #migrate(journal: Journal.Journal): Effect.Effect<void, Held.Failure> {

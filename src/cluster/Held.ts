@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -57,6 +58,7 @@ export class Held<Live extends Open> {
   readonly #closing: (live: Live) => Effect.Effect<void>
   readonly #alone = Semaphore.makeUnsafe(1)
   #live: Live | undefined
+  #removed = Deferred.makeUnsafe<void>()
 
   constructor(options: Options, opening: Effect.Effect<Live, Failure>, closing: (live: Live) => Effect.Effect<void>) {
     this.#options = options
@@ -93,6 +95,20 @@ export class Held<Live extends Open> {
   /** Lets go of the log when nothing runs in it. */
   end(): Effect.Effect<void> {
     return Effect.andThen(Effect.suspend(() => this.#live?.journal.end ?? Effect.void), this.close())
+  }
+
+  /** Removes what is kept, by something that lets go of the log too. Readers end then. */
+  removeBy(f: (live: Live) => Effect.Effect<void, Failure>): Effect.Effect<void, ConversationError> {
+    return Effect.tap(this.with(f), () => {
+      const removed = this.#removed
+      this.#removed = Deferred.makeUnsafe()
+      return Deferred.succeed(removed, undefined)
+    })
+  }
+
+  /** Ends when what is kept is removed. */
+  get removed(): Effect.Effect<void> {
+    return Effect.suspend(() => Deferred.await(this.#removed))
   }
 
   #open(): Effect.Effect<Live, Failure> {

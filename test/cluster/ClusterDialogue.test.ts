@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Latch, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, Dialogue, ToolPolicy } from "troupe"
 import { ClusterDialogue } from "troupe/cluster"
@@ -188,5 +188,16 @@ describe("A dialogue on a cluster", () => {
       assert.deepStrictEqual((yield* talk.state).transcript, [])
       assert.strictEqual((yield* talk.participant("ada").state).conversation.turns.length, 0)
       assert.strictEqual((yield* client("2").state).transcript.length, 3)
+    }).pipe(Effect.provide(withRunner(Talk.layer, tools(Effect.succeed("sent"))))))
+
+  it.live("ends its readers when it is removed", () =>
+    Effect.gen(function*() {
+      const talk = (yield* Talk.client)("1")
+      yield* talk.say("Hello")
+      const told = yield* Latch.make()
+      const reading = yield* Effect.forkChild(Stream.runCollect(Stream.tap(talk.events(), () => told.open)))
+      yield* told.await
+      yield* talk.remove
+      assert.strictEqual((yield* Fiber.join(reading))[0]?.event._tag, "UserSpoke")
     }).pipe(Effect.provide(withRunner(Talk.layer, tools(Effect.succeed("sent"))))))
 })

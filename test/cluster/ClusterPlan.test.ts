@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Latch, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, Plan, ToolPolicy } from "troupe"
 import { ClusterPlan } from "troupe/cluster"
@@ -245,5 +245,22 @@ describe("A plan on a cluster", () => {
       assert.deepStrictEqual([answer.status, answer.error?.tag], ["Failed", "OutputNotJson"])
       assert.match(answer.error?.message ?? "", /"at \(Date\)"/)
     }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
+  it.live("ends its readers when it is removed", () => {
+    const Report = ClusterPlan.make("Report", makePlan(read))
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      yield* client("1").say("orders")
+      yield* client("2").say("orders")
+      const told = { "1": yield* Latch.make(), "2": yield* Latch.make() }
+      const eventsOf = (id: keyof typeof told) => Stream.tap(client(id).events(), () => told[id].open)
+      const reading = yield* Effect.forkChild(Stream.runCollect(eventsOf("1")))
+      const waiting = yield* Effect.forkChild(Stream.runDrain(eventsOf("2")))
+      yield* Effect.andThen(told["1"].await, told["2"].await)
+      yield* client("1").remove
+      assert.strictEqual((yield* Fiber.join(reading))[0]?.event._tag, "PlanBegun")
+      assert.isUndefined(waiting.pollUnsafe())
+    }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
   })
 })

@@ -138,7 +138,7 @@ export class Messages<State, Step> {
   /** Removes all that is kept of the long run, and the conversations of its agents. */
   get remove(): Effect.Effect<void, ConversationError> {
     const { id, store } = this.#options
-    return this.#held.with(({ journal }) =>
+    return this.#held.removeBy(({ journal }) =>
       Effect.forEach(this.#long.conversations(journal.kept.state), (place) => persist(this.#child(place).remove), {
         discard: true
       }).pipe(
@@ -163,6 +163,11 @@ export class Messages<State, Step> {
       eventsOf: (text) => Result.map(Steps.entryFromText(this.#long.kind, text), ({ steps }) => steps),
       count: this.#held.with(({ journal }) => Effect.sync(() => journal.kept.steps))
     }
+  }
+
+  /** Ends when the long run is removed. */
+  get removed(): Effect.Effect<void> {
+    return this.#held.removed
   }
 
   /** Lets go of the long run. */

@@ -82,9 +82,9 @@ const handlers = <State, Step>(
       State: () => Rpc.fork(run.state),
       Events: ({ payload: { after } }) =>
         Rpc.fork(
-          Stream.map(
-            EventStream.make(run.source, after),
-            (told) => EventStream.toJson(told, Steps.stepToJson)
+          EventStream.make(run.source, after).pipe(
+            Stream.map((told) => EventStream.toJson(told, Steps.stepToJson)),
+            Stream.interruptWhen(run.removed)
           )
         )
     })
