@@ -65,6 +65,7 @@ describe("A dialogue on a cluster", () => {
       const one = yield* cluster.start(Talk.layer, tools(Effect.succeed("sent")))
       const answer = yield* (yield* one.provide(Talk.client))("1").say("order", { key: "m1" })
       assert.deepStrictEqual([answer.status, answer.pending.map(({ callId }) => callId)], ["Waiting", ["bob/order-1"]])
+      assert.deepStrictEqual(answer.pending.map(({ path }) => path), [["bob", "bob"]])
       yield* one.die
       const two = yield* cluster.start(Talk.layer, tools(Effect.succeed("sent")))
       const talk = (yield* two.provide(Talk.client))("1")

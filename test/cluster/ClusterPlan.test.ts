@@ -63,6 +63,7 @@ describe("A plan on a cluster", () => {
       const report = (yield* Report.client)("1")
       const answer = yield* report.say("orders", { key: "m1" })
       assert.deepStrictEqual([answer.status, answer.pending.map(({ callId }) => callId)], ["Waiting", ["pay/pay-1"]])
+      assert.deepStrictEqual(answer.pending.map(({ path }) => path), [["pay", "payer"]])
       assert.deepStrictEqual(Object.keys((yield* report.state).nodes), ["read", "send"])
       assert.deepStrictEqual(yield* report.say("orders", { key: "m1" }), answer)
       const done = yield* report.approve("pay/pay-1")
