@@ -25,13 +25,17 @@ export const fieldsOf = (body: unknown) => {
   return { message: stringOf(error, "message"), type: stringOf(error, "type"), code: stringOf(error, "code") }
 }
 
+/** Returns headers with their names in lower case: as HTTP ignores the case, merging two spellings of one name would send both values. */
+export const lowerCase = (headers: HttpFailure["headers"] = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
 const seconds = (header: string | undefined): Duration.Duration | undefined =>
   header !== undefined && /^\d+(\.\d+)?$/.test(header.trim()) ? Duration.seconds(Number(header)) : undefined
 
 /** The error of a client for a response of HTTP. */
-export const errorOf = ({ body, headers = {}, status }: HttpFailure): AiError.AiErrorReason => {
+export const errorOf = ({ body, headers, status }: HttpFailure): AiError.AiErrorReason => {
   const { code, message, type } = fieldsOf(body)
-  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const lower = lowerCase(headers)
   const http = {
     response: { status, headers: lower },
     ...(body === undefined ? undefined : { body: typeof body === "string" ? body : JSON.stringify(body) })

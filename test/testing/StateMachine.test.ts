@@ -106,6 +106,23 @@ describe("MockModel.stateMachine", () => {
       }).pipe(Effect.provide(MockModel.layer(machine)))
     }))
 
+  it.effect("dies of a condition that returns a promise, and stays", () =>
+    Effect.gen(function*() {
+      const later = (): never => Promise.resolve(false) as never
+      for (const condition of [later, () => Effect.sync(later)]) {
+        const machine = MockModel.stateMachine({
+          initial: "a",
+          states: { a: { respond: "a", transitions: { b: condition } }, b: { respond: "b" } }
+        })
+        yield* Effect.gen(function*() {
+          const defect = yield* defectOf(ask())
+          assert.instanceOf(defect, TypeError)
+          assert.include((defect as Error).message, "neither true nor false")
+          assert.deepStrictEqual(yield* MockModel.history(machine), ["a"])
+        }).pipe(Effect.provide(MockModel.layer(machine)))
+      }
+    }))
+
   it.effect("begins anew with each layer and agent, and keeps a history for each", () =>
     Effect.gen(function*() {
       const handler = MockModel.byAgent({ a: desk, b: desk })

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { type Answer, decline, type Handler, type Reply, type ReplyFunction, stateful, toAnswer } from "../Handler.ts"
-import { type Condition, predicateOf } from "./Conditional.ts"
+import { type Condition, predicateOf, truth } from "./Conditional.ts"
 
 /**
  * A state of a `stateMachine`: its reply, and which state follows. `transitions` has a condition for each state that may follow: the first
@@ -53,8 +53,8 @@ type StateServices<S> = S extends { readonly respond: infer F; readonly transiti
  * **Details**
  *
  * The history begins with the initial state and has one more for each move, also for one to the same state. Conditions are tested on the
- * request that was just answered. If a condition or the Effect of a reply fails or throws, the machine stays. A response of
- * `MockResponse.fail` moves it as any other does.
+ * request that was just answered. If a condition or the Effect of a reply fails or throws, the machine stays. A condition that
+ * returns no boolean dies with a `TypeError`. A response of `MockResponse.fail` moves it as any other does.
  *
  * **Gotchas**
  *
@@ -122,7 +122,7 @@ export const stateMachine = <const States extends Readonly<Record<string, State<
         const transition = state.transitions[index]
         if (transition === undefined) return Effect.succeed(state.defaultNext)
         const holds = transition.holds(request)
-        const take = (holds: boolean) => holds ? Effect.succeed(transition.target) : next(index + 1)
+        const take = (holds: boolean) => truth(holds) ? Effect.succeed(transition.target) : next(index + 1)
         return Effect.isEffect(holds) ? Effect.flatMap(holds, take) : take(holds)
       }
       const isMoving = state.transitions.length > 0 || state.defaultNext !== undefined

@@ -7,7 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import * as Delivery from "../Delivery.ts"
-import type { HttpFailure } from "../HttpFailure.ts"
+import { type HttpFailure, lowerCase } from "../HttpFailure.ts"
 import type * as MockResponse from "../MockResponse.ts"
 import * as Body from "./Body.ts"
 import * as Ids from "./Ids.ts"
@@ -99,7 +99,12 @@ export class Exchange {
     const isText = typeof body === "string"
     const { error, name } = this.#protocol
     const text = isText ? body : JSON.stringify(body ?? error(Refusals.ofStatus(name, status), this.#id))
-    return this.#send(by, status, { ...(isText ? { "content-type": "text/plain" } : json), ...headers }, text)
+    return this.#send(
+      by,
+      status,
+      { ...(isText ? { "content-type": "text/plain" } : json), ...lowerCase(headers) },
+      text
+    )
   }
 
   /** Sends a response as the request asks for it. */

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { HttpFailure } from "../HttpFailure.ts"
+import { type HttpFailure, lowerCase } from "../HttpFailure.ts"
 import { hash } from "./Ids.ts"
 
 /**
@@ -44,6 +44,6 @@ export const counter = (statuses: ReadonlyArray<Status>, retryAfter: number) => 
     const sent = typeof next === "number" ? { status: next } : next
     if (sent.status < 300) return undefined
     const headers = waits.has(sent.status) ? { "retry-after": String(retryAfter) } : {}
-    return { number: index + 1, of: statuses.length, ...sent, headers: { ...headers, ...sent.headers } }
+    return { number: index + 1, of: statuses.length, ...sent, headers: { ...headers, ...lowerCase(sent.headers) } }
   }
 }

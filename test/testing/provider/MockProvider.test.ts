@@ -250,6 +250,26 @@ describe("MockProvider.layer", () => {
       assert.strictEqual((yield* Effect.promise(() => limited.json())).error.code, "rate_limit_exceeded")
     }).pipe(Effect.provide(MockProvider.layer({ status: [429, 200, 503], retryAfter: "2 seconds" }))))
 
+  it.effect("sends the own headers of a status or an error once, however their names are written", () =>
+    Effect.gen(function*() {
+      const failure = {
+        headers: { "Retry-After": "5", "Content-Type": "text/html", "X-Request-Id": "r" },
+        body: "busy"
+      }
+      const layer = MockProvider.layer({
+        handler: MockModel.make(MockResponse.httpError(429, failure)),
+        status: [{ status: 429, ...failure }],
+        retryAfter: "7 seconds"
+      })
+      const sent = yield* Effect.replicateEffect(post("one"), 2).pipe(Effect.provide(layer))
+      for (const { headers } of sent) {
+        assert.deepStrictEqual(
+          ["retry-after", "content-type", "x-request-id"].map((name) => headers.get(name)),
+          ["5", "text/html", "r"]
+        )
+      }
+    }))
+
   it.effect("hangs until it is closed, in a stream or before any response", () =>
     Effect.gen(function*() {
       const { close } = yield* MockProvider.MockProvider

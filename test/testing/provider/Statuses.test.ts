@@ -16,6 +16,15 @@ describe("statuses in turn", () => {
     ])
   })
 
+  it("send a status's own header instead of the default one, however its name is written", () => {
+    for (const name of ["Retry-After", "retry-after", "RETRY-AFTER"]) {
+      const attempt = counter([{ status: 429, headers: { [name]: "5", "X-Request-Id": "r" } }], 7)
+      assert.deepStrictEqual(attempt("a")?.headers, { "retry-after": "5", "x-request-id": "r" })
+    }
+    const attempt = counter([{ status: 429, headers: { "X-Request-Id": "r" } }], 7)
+    assert.deepStrictEqual(attempt("a")?.headers, { "retry-after": "7", "x-request-id": "r" })
+  })
+
   it("begin anew for a body that 10,000 others have followed, and not before", () => {
     const status = statusesOf(counter([429], 0))
     const others = (from: number, count: number) => {
