@@ -1,5 +1,6 @@
 /** Options, functions and fields that pages list by hand are those of the code. */
 import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { AiError } from "effect/ai"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -17,6 +18,10 @@ import {
 } from "troupe/testing"
 import { root } from "../../scripts/examples.ts"
 import { Settings } from "../../src/domain/Settings.ts"
+import * as Choice from "../../src/handoff/dialogue/Choice.ts"
+import * as ChoiceByModel from "../../src/handoff/dialogue/ChoiceByModel.ts"
+import * as History from "../../src/handoff/History.ts"
+import * as Instruction from "../../src/testing/chain/Instruction.ts"
 import { codes, membersOf, names, optionsOf, read, rows } from "./tables.ts"
 
 /** The names that the code of a column calls or names: `Mode.within(effect)` is `within`. */
@@ -113,7 +118,7 @@ describe("tables of the documentation", () => {
     ).map((code) => /\.(\w+)/.exec(code)![1]!)
     assert.deepStrictEqual(
       listed.sort(),
-      ["full", "lastTurns", "lastUser", "none", "summary"].filter((name) => name in Handoff)
+      functionsOf(History).filter((name) => name in Handoff)
     )
   })
 
@@ -147,11 +152,13 @@ describe("tables of the documentation", () => {
   })
 
   it("docs/dialogues.md has every choice of who speaks, and every reason of an end", () => {
+    const choosers = Object.entries({ ...Choice, ...ChoiceByModel }).filter(([name, value]) =>
+      name in Dialogue && !isError(value) && !isUpper(name)
+    ).map(([name]) => name).sort()
     const choices = rows("docs/dialogues.md", "`speaker`").flatMap(([cell]) => codes(cell)).flatMap((code) =>
       /^Dialogue\.(\w+)/.exec(code)?.[1] ?? []
     )
-    assert.deepStrictEqual([...new Set(choices)].sort(), ["byModel", "byName", "byPredicate", "roundRobin"])
-    for (const choice of choices) assert.property(Dialogue, choice)
+    assert.deepStrictEqual([...new Set(choices)].sort(), choosers)
     assert.deepStrictEqual(names("docs/dialogues.md", "`reason`"), Object.keys(Dialogue.EndReason.cases).sort())
   })
 
@@ -173,8 +180,10 @@ describe("tables of the documentation", () => {
   })
 
   it("docs/mode-moves.md has every move", () => {
-    assert.deepStrictEqual(called("docs/mode-moves.md", ["move"]), ["exit", "push", "stay", "switch"])
-    assert.includeMembers(Object.keys(ModeTransition), called("docs/mode-moves.md", ["move"]) as Array<string>)
+    assert.deepStrictEqual(
+      called("docs/mode-moves.md", ["move"]),
+      Object.keys(ModeTransition.ModeTransition.cases).map((tag) => tag.toLowerCase()).sort()
+    )
   })
 
   const reasonsOf = (union: { readonly members: ReadonlyArray<{ readonly identifier: string }> }) =>
@@ -246,6 +255,19 @@ describe("tables of the documentation", () => {
       functionsOf(MockModel).filter((name) => !isUpper(name))
     )
     assert.deepStrictEqual(called("docs/mock-models.md", ["function"]), functionsOf(MockResponse, "fromInput"))
+  })
+
+  it("docs/mock-provider.md has every message of a step, as JSON that a chain takes", () => {
+    const table = rows("docs/mock-provider.md", "functions of `InstructionChain`")
+    const others = ["make", "step", "error", "embed", "handler", "choose", "parse", "formatWarning"]
+    assert.deepStrictEqual(
+      table.flatMap(([functions]) => codes(functions)).sort(),
+      functionsOf(InstructionChain, ...others).filter((name) => !isUpper(name))
+    )
+    const isMessage = Schema.is(Instruction.Message)
+    for (const json of table.flatMap(([, cell]) => codes(cell)).filter((code) => code.startsWith("{"))) {
+      assert.isTrue(isMessage(JSON.parse(json)), json)
+    }
   })
 
   it("README.md has every entry point of the package", () => {
