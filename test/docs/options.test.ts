@@ -198,6 +198,11 @@ describe("tables of the documentation", () => {
     assert.deepStrictEqual(names(page, "reason"), reasons)
   })
 
+  it("docs/errors.md names every reason of a cluster's errors", () => {
+    const page = read("docs/errors.md")
+    for (const reason of reasonsOf(Cluster.Conversation.Reason)) assert.include(page, `\`${reason}\``)
+  })
+
   it("docs/providers.md has every reason with which a request fails", () => {
     const listed = names("docs/providers.md", "reason")
     const made = globSync("src/ai-sdk/*.ts", { cwd: root }).flatMap((file) =>
