@@ -87,15 +87,18 @@ describe("AgentState.next", () => {
   })
 
   it.prop("awaits exactly while every way on leads to an approval or a result", [state], ([state]) => {
+    // A call that has ended the run leads to its failure, whatever else is open.
+    const waits = ({ run, status }: AgentState.AgentState) =>
+      status._tag === "WaitingForTools" && run.fatal === undefined
     const open = (self: AgentState.AgentState): ReadonlyArray<Conversation.CallState> =>
       callsIn(self.conversation).flatMap((call) =>
-        call.state._tag === "Delegated" && call.state.child.status._tag === "WaitingForTools"
+        call.state._tag === "Delegated" && waits(call.state.child)
           ? open(call.state.child)
           : call.state._tag === "Settled"
           ? []
           : [call.state]
       )
-    const isAwaiting = state.status._tag === "WaitingForTools" &&
+    const isAwaiting = waits(state) &&
       open(state).every(({ _tag }) => _tag === "AwaitingApproval" || _tag === "AwaitingResult")
     assert.strictEqual(AgentState.next(state)._tag === "Await", isAwaiting)
   })
