@@ -169,7 +169,7 @@ export const operations = (
         restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(
             // Its type has the errors of this mode alone.
-            Effect.mapError(resumeFor(loop, "Mode.enter"), (error) =>
+            Effect.mapError(EnterMode.resume(loop), (error) =>
               isModeError(error) ? error : notSetUp(loop, "Mode.enter", error)),
             () =>
               EnterForProgram.enter(loop, mode, params, context, entrance)

@@ -241,16 +241,14 @@ export const keysIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueS
   let revision = head.revision
   while (name !== undefined && !keys.has(baseKey(id, name))) {
     const log: string = name
-    const base = yield* get(store, id, baseKey(id, log))
+    const base: string | undefined = yield* get(store, id, baseKey(id, log))
     const read = base === undefined ? undefined : Result.getOrUndefined(decoders().base(base))
     if (read !== undefined) revision = read.revision
     const chunks = yield* getAll(store, id, 0, 2, (at) => chunkKey(id, log, at))
     const first = revision + chunks.length * chunkSize
     const entries = yield* getAll(store, id, first + 1, 8, (at) => entryKey(id, log, at))
     const last = first + entries.length
-    keys.add(baseKey(id, log))
-    for (let at = 0; at < chunks.length; at++) keys.add(chunkKey(id, log, at))
-    for (let at = revision + 1; at <= last; at++) keys.add(entryKey(id, log, at))
+    for (const key of keysOf(id, { base: revision, name, next: undefined, revision: last })) keys.add(key)
     const end = entries.length === 0 ? undefined : Result.getOrUndefined(decoders().entry(entries.at(-1)!))
     name = end !== undefined && "next" in end ? end.next : undefined
     revision = last

@@ -105,7 +105,7 @@ export const provide = <A>(
   if (model === undefined) {
     return around.get(loop) === undefined
       ? use
-      : Effect.updateContext(use, withoutLater(loop) as never)
+      : Effect.updateContext(use, (context: Context.Context<unknown>) => withoutLater(loop, context))
   }
   const models = modelsOf(loop)
   const built = models.built.get(model)
@@ -124,11 +124,11 @@ export const provide = <A>(
 /** The model of the environment around a loop whose agent has a model of its own. */
 const around = new Slot<{ readonly model: LanguageModel.LanguageModel | undefined }>()
 
-const withoutLater = (loop: Loop) => (context: Context.Context<never>): Context.Context<never> => {
+/** Returns a context with the model of the environment, instead of one that was added to it. */
+const withoutLater = <R>(loop: Loop, context: Context.Context<R>): Context.Context<R> => {
   const model = around.get(loop)?.model
-  return model === undefined
-    ? Context.omit(LanguageModel.LanguageModel)(context)
-    : Context.add(context, LanguageModel.LanguageModel, model)
+  const others = Context.omit(LanguageModel.LanguageModel)(context as Context.Context<never>)
+  return (model === undefined ? others : Context.add(others, LanguageModel.LanguageModel, model)) as Context.Context<R>
 }
 
 /**
@@ -140,16 +140,8 @@ export const addLater = <R>(loop: Loop, context: Context.Context<R>): Context.Co
   around.set(loop, { model: Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel) })
   const ask = <A>(asking: Effect.Effect<A, unknown, unknown>) =>
     Effect.suspend(() => provide(loop, modelIn(loop.definition, loop.state), asking))
-  const found = planned((model) => model)
-  const model: MeasuredModel.Untyped = {
-    generateText: (options) => ask(Effect.flatMap(found, (model) => model.generateText(options))) as never,
-    generateObject: (options) => ask(Effect.flatMap(found, (model) => model.generateObject(options))) as never,
-    streamText: (options) => Stream.unwrap(ask(Effect.map(found, (model) => model.streamText(options)))) as never
-  }
-  return Context.add(context, LanguageModel.LanguageModel, {
-    [LanguageModel.TypeId]: LanguageModel.TypeId,
-    ...model
-  } as never)
+  const model = finding((model) => model, ask, (asking) => Stream.unwrap(ask(asking)))
+  return Context.add(context, LanguageModel.LanguageModel, model)
 }
 
 /** Releases the models that were built in a run, after `before` has run. */
@@ -163,30 +155,40 @@ export const release = (
   return made === undefined ? before : Effect.andThen(before, Scope.close(made.scope, exit))
 }
 
-// The types of a request are between its caller and the model, so the model below passes untyped requests and answers on. A plan's
-// own types have no request in them either.
-const planned = (choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel) =>
-  Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
-
-/** Makes a model that follows a plan, for requests other than the agent's own: of its tools, called agents and instructions. */
-const fromPlan = (
-  plan: Plan,
-  choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel
+/**
+ * Makes a model that finds the model to ask at each request, with what `ask` and `read` provide.
+ *
+ * The types of a request are between its caller and the model that is found, so this one passes untyped requests and answers on.
+ */
+const finding = (
+  choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel,
+  ask: <A>(asking: Effect.Effect<A, unknown, unknown>) => Effect.Effect<A, unknown, unknown>,
+  read: <A>(
+    asking: Effect.Effect<Stream.Stream<A, unknown, unknown>, unknown, unknown>
+  ) => Stream.Stream<A, unknown, unknown>
 ): LanguageModel.LanguageModel => {
-  const found = planned(choose)
+  const found = Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
   const model: MeasuredModel.Untyped = {
-    generateText: (options) =>
-      Effect.withExecutionPlan(Effect.flatMap(found, (model) => model.generateText(options)) as never, plan) as never,
-    generateObject: (options) =>
-      Effect.withExecutionPlan(Effect.flatMap(found, (model) => model.generateObject(options)) as never, plan) as never,
-    streamText: (options) =>
-      Stream.withExecutionPlan(
-        Stream.unwrap(Effect.map(found, (model) => model.streamText(options))) as never,
-        plan
-      ) as never
+    generateText: (options) => ask(Effect.flatMap(found, (model) => model.generateText(options))) as never,
+    generateObject: (options) => ask(Effect.flatMap(found, (model) => model.generateObject(options))) as never,
+    streamText: (options) => read(Effect.map(found, (model) => model.streamText(options))) as never
   }
   return { [LanguageModel.TypeId]: LanguageModel.TypeId, ...model } as never
 }
+
+/**
+ * Makes a model that follows a plan, for requests other than the agent's own: of its tools, called agents and instructions. The plan's own
+ * types have no request in them either.
+ */
+const fromPlan = (
+  plan: Plan,
+  choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel
+): LanguageModel.LanguageModel =>
+  finding(
+    choose,
+    (asking) => Effect.withExecutionPlan(asking as never, plan) as never,
+    (asking) => Stream.withExecutionPlan(Stream.unwrap(asking) as never, plan) as never
+  )
 
 /** Makes such a model that counts each attempt under the name of the model that is asked. */
 const measuredPlan = (plan: Plan): LanguageModel.LanguageModel =>
