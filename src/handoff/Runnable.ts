@@ -45,12 +45,6 @@ export interface Member<out Name extends string, out Output = string, out E = ne
   readonly [TypeId]: Runs<E, R> & { readonly kind: "Agent" }
 }
 
-/** Any agent, without type parameters, so that they are inferred from the agent itself. */
-export interface AnyMember {
-  readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" }
-  readonly name: string
-}
-
 /** The interpreter of an agent or a group, and in its type what a run may fail with and needs. */
 interface Runs<out E, out R> {
   readonly interpreter: Interpreter
@@ -66,6 +60,11 @@ export type Any = Runnable<string, unknown, unknown, unknown>
 export interface AnyRunnable {
   readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" | "Group" }
   readonly name: string
+}
+
+/** Any agent, without type parameters. */
+export interface AnyMember extends AnyRunnable {
+  readonly [TypeId]: { readonly interpreter: Interpreter; readonly kind: "Agent" }
 }
 
 /** Returns the thing with the type that it has: nothing else is an `AnyRunnable`. */
