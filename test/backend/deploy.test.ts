@@ -62,13 +62,16 @@ const assertOneService = (environments: ReadonlyArray<Readonly<Record<string, st
     }
   })
 
+/** What starts an instance: the script of `npm run backend`, without npm, which would come between it and the signals of who supervises it. */
+const command = `node_modules/.bin/${JSON.parse(readFileSync("package.json", "utf8")).scripts.backend} --cluster`
+
 describe("The unit files for three instances", () => {
   it.effect("start the service as one of a cluster, again when it ends, and give it time to stop", () =>
     Effect.gen(function*() {
       const unit = parseUnit(read("desk@.service"))
       assert.deepStrictEqual([...unit.keys()], ["Unit", "Service", "Install"])
       const service = unit.get("Service")!
-      assert.deepStrictEqual(service.get("ExecStart"), ["/usr/bin/npm run backend -- --cluster"])
+      assert.deepStrictEqual(service.get("ExecStart"), [`/srv/desk/${command}`])
       assert.deepStrictEqual(service.get("Restart"), ["always"])
       assert.deepStrictEqual(service.get("EnvironmentFile"), ["/etc/desk/common.env", "/etc/desk/%i.env"])
       const target = parseUnit(read("desk.target")).get("Unit")!.get("Wants")![0]!.split(" ")
@@ -110,8 +113,8 @@ describe("The compose file for three instances and Postgres", () => {
         Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, fill(value)]))
       )
       yield* assertOneService(environments, Number.parseInt(instances[0]![1].stop_grace_period!))
-      for (const [name, { command, depends_on, environment, networks: own }] of instances) {
-        assert.match(command, /npm run backend -- --cluster$/)
+      for (const [name, { command: started, depends_on, environment, networks: own }] of instances) {
+        assert.strictEqual(started, command)
         assert.match(environment["CLUSTER"]!, new RegExp(`^${name}:\\d+$`))
         const { hostname, pathname, username } = new URL(fill(environment["DATABASE_URL"]!))
         const server = services[hostname]!.environment
