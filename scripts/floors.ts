@@ -29,16 +29,17 @@ export const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /**
  * The rooms of `agent`: what an agent is (`definition`), what must happen (`rules`), what has happened and who sees it (`journal`), one
- * verb done to the world (`perform`), its order (`run`), many runs of one conversation (`session`).
+ * verb done to the world (`perform`), its order (`run`), many runs of one conversation (`session`). Making a `guardrail` takes what performs
+ * it along, so that only programs with guardrails load that.
  */
 export const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
-  session: ["run", "perform", "journal", "rules", "definition", "guardrail", "window"],
-  run: ["perform", "journal", "rules", "definition", "guardrail", "window"],
-  perform: ["journal", "rules", "definition", "guardrail", "window"],
-  journal: ["rules", "definition", "guardrail", "window"],
-  rules: ["definition", "guardrail", "window"],
-  definition: ["guardrail", "window"],
-  guardrail: [],
+  session: ["run", "perform", "journal", "rules", "definition", "window"],
+  run: ["perform", "journal", "rules", "definition", "window"],
+  guardrail: ["perform", "definition"],
+  perform: ["journal", "rules", "definition", "window"],
+  journal: ["rules", "definition", "window"],
+  rules: ["definition", "window"],
+  definition: ["window"],
   window: [],
   trace: ["journal"]
 }

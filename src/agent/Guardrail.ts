@@ -6,7 +6,34 @@
  *
  * @since 0.1.0
  */
-export type { Guardrails } from "./guardrail/AgentGuardrails.ts"
+export type { Guardrails } from "./definition/guardrail/AgentGuardrails.ts"
+export {
+  type Any,
+  type CallContext,
+  type CheckedCall,
+  type Context,
+  type ContextOf,
+  type Error,
+  type Guardrail,
+  isGuardrail,
+  type Services,
+  type Subject,
+  type Values
+} from "./definition/guardrail/GuardrailType.ts"
+export {
+  type Block,
+  block,
+  NoVerdict,
+  type Pass,
+  pass,
+  type Replace,
+  replace,
+  type Retry,
+  retry,
+  type Verdict,
+  type Warn,
+  warn
+} from "./definition/guardrail/Verdict.ts"
 export { maxToolCalls, noRepeat, toolAllowList } from "./guardrail/builtin/Calls.ts"
 export type { Action } from "./guardrail/builtin/Found.ts"
 export { json } from "./guardrail/builtin/Json.ts"
@@ -22,33 +49,5 @@ export type { InjectionCategory, Severity } from "./guardrail/detect/InjectionRu
 export type { PiiKind } from "./guardrail/detect/Pii.ts"
 export type { SecretKind } from "./guardrail/detect/Secrets.ts"
 export type { Tone } from "./guardrail/detect/Tone.ts"
-export {
-  type Any,
-  type CallContext,
-  type CheckedCall,
-  type Context,
-  type ContextOf,
-  type Error,
-  type Guardrail,
-  isGuardrail,
-  make,
-  type Options,
-  type Services,
-  type Subject,
-  type Values
-} from "./guardrail/GuardrailType.ts"
 export { InvalidOption } from "./guardrail/InvalidOption.ts"
-export {
-  type Block,
-  block,
-  NoVerdict,
-  type Pass,
-  pass,
-  type Replace,
-  replace,
-  type Retry,
-  retry,
-  type Verdict,
-  type Warn,
-  warn
-} from "./guardrail/Verdict.ts"
+export { make, type Options } from "./guardrail/MakeGuardrail.ts"

@@ -184,7 +184,7 @@ describe("lists of the documentation", () => {
 
   it.each([
     ["option", "what it is", "src/agent/definition/AgentOptions.ts", "Options"],
-    ["key", "value", "src/agent/guardrail/AgentGuardrails.ts", "Guardrails"]
+    ["key", "value", "src/agent/definition/guardrail/AgentGuardrails.ts", "Guardrails"]
   ])("docs/agent-options.md has every %s of Agent.make", (first, second, file, name) => {
     assert.deepStrictEqual(names("docs/agent-options.md", first, second), membersOf(file, name))
   })

@@ -11,8 +11,14 @@ import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Struct from "effect/Struct"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
-import { type Any, type ContextOf, fromInternals, type Guardrail, internalsOf, type Subject } from "./GuardrailType.ts"
-import * as Judging from "./Judging.ts"
+import {
+  type Any,
+  type ContextOf,
+  type Guardrail,
+  internalsOf,
+  type Subject
+} from "../definition/guardrail/GuardrailType.ts"
+import * as Judging from "../definition/guardrail/Judging.ts"
 import {
   attempt,
   type Block,
@@ -25,7 +31,8 @@ import {
   type Verdict,
   verdictOf,
   warn
-} from "./Verdict.ts"
+} from "../definition/guardrail/Verdict.ts"
+import { fromInternals } from "./MakeGuardrail.ts"
 
 /**
  * Error for `any` without guardrails: nothing could pass.

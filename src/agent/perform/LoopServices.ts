@@ -6,7 +6,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Host } from "../../modes/Host.ts"
-import { hasGuardrails } from "../guardrail/AgentGuardrails.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
@@ -19,7 +18,8 @@ import { AgentAtWork } from "./mode/RunHost.ts"
  */
 const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
   definition.tools.size > 0 || definition.modes.size > 0 || typeof definition.instructions === "function" ||
-  definition.contextWindow !== undefined || definition.output !== undefined || hasGuardrails(definition.guardrails) ||
+  definition.contextWindow !== undefined || definition.output !== undefined ||
+  definition.guardrails.performer !== undefined ||
   roster.agents.size > 1 || live.holder !== undefined
 
 /** Provides a loop to models, handlers and instructions. */

@@ -11,7 +11,7 @@ import type { Stage } from "../../domain/GuardrailStage.ts"
 import { text } from "../../domain/Part.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
-import { type Block, block, type Retry, type Verdict } from "../guardrail/Verdict.ts"
+import { type Block, block, type Retry, type Verdict } from "../definition/guardrail/Verdict.ts"
 import { Fail } from "./Decision.ts"
 
 /** What guardrails judge: what their stage says, text beside calls (`remark`), or a handoff that a policy wants (`decision`). */

@@ -14,6 +14,7 @@ import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Underway from "../../domain/Underway.ts"
 import type { AgentTool, Definition, Roster } from "../definition/AgentDefinition.ts"
+import { judgesInput } from "../definition/guardrail/AgentGuardrails.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
 import { Journal } from "../journal/Journal.ts"
@@ -21,7 +22,7 @@ import type { LiveModes } from "../journal/LiveModes.ts"
 import * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
-import * as InputGuard from "../perform/guard/InputGuard.ts"
+import * as Guard from "../perform/guard/Guard.ts"
 import { waiting } from "../perform/HandOver.ts"
 import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
@@ -109,9 +110,10 @@ const runStarted = (
   if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
   const going = Loop.flushed(loop, goOn(loop, "Run"))
   // Before the first request, a set-up may emit events, save, or keep what was said.
-  return input !== undefined && InputGuard.isGuarded(chosen) &&
+  const guard = judgesInput(chosen.guardrails) ? Guard.guardOf(chosen) : undefined
+  return input !== undefined && guard !== undefined &&
       (needsModes(loop) || decide(Loop.known(loop))._tag !== "AskModel")
-    ? Effect.andThen(InputGuard.askNow(loop), going)
+    ? Effect.andThen(guard.askNow(loop), going)
     : going
 }
 
@@ -188,9 +190,9 @@ const talk: Loop.Runner["talk"] = (loop, input) =>
   waiting(loop, () => {
     const mode = ModeStack.top(loop.state)?.name ?? ""
     const isInRun = Underway.latest(loop.underway, "RunStarted") !== undefined
-    const given = (said: InputGuard.Said) => ({ _tag: "InputGiven", mode, ...said }) as const
+    const given = (said: Guard.Said) => ({ _tag: "InputGiven", mode, ...said }) as const
     const telling = Effect.suspend(() =>
-      InputGuard.emitInput(
+      Guard.emitInput(
         loop,
         [loop.definition],
         input,

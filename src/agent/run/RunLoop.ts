@@ -14,7 +14,7 @@ import { askModel } from "../perform/ask/AskModel.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { failByTool } from "../perform/call/OwnFailure.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
-import * as CallGuard from "../perform/guard/CallGuard.ts"
+import { guardOf } from "../perform/guard/Guard.ts"
 import { handOver } from "../perform/HandOver.ts"
 import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, isRest, type RequestHandoff } from "../rules/Decision.ts"
@@ -41,13 +41,15 @@ const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void =
 }
 
 /** Requests the handoff that a policy wants, once the guardrails have let it pass. */
-const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> =>
-  loop.definition.guardrails.handoff.length === 0
+const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> => {
+  const guard = guardOf(loop.definition)
+  return guard === undefined || loop.definition.guardrails.handoff.length === 0
     ? Effect.sync(() => emit(loop, decision))
     : Effect.map(
-      CallGuard.seeDecision(loop, decision.request),
+      guard.judgeDecision(loop, decision.request),
       (request) => emit(loop, { ...decision, request })
     )
+}
 
 /** Carries out a decision that isn't a step. */
 const perform = (

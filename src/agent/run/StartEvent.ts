@@ -11,7 +11,7 @@ import * as AgentStatus from "../../domain/AgentStatus.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
-import * as InputGuard from "../perform/guard/InputGuard.ts"
+import * as Guard from "../perform/guard/Guard.ts"
 import { Fail } from "../rules/Decision.ts"
 import type { From } from "./RunStart.ts"
 
@@ -55,7 +55,7 @@ export const tellStart = (
   const error = cause === undefined || Cause.hasInterruptsOnly(cause)
     ? undefined
     : Failure.fromCause({ definition: inControl, step: isTaken ? 0 : loop.step }, cause)
-  const started = (said?: InputGuard.Said) =>
+  const started = (said?: Guard.Said) =>
     ({
       _tag: "RunStarted",
       ...said,
@@ -67,7 +67,7 @@ export const tellStart = (
     Loop.emitStart(loop, inControl, started())
     return undefined
   }
-  return InputGuard.emitInput(
+  return Guard.emitInput(
     loop,
     readersOf(loop, start),
     input,
@@ -84,4 +84,4 @@ export const askAnyway = (
 ): Effect.Effect<void, never, unknown> =>
   Cause.hasInterruptsOnly(cause) || loop.parent !== undefined
     ? Effect.void
-    : InputGuard.askAnyway(loop, readersOf(loop, start))
+    : Guard.askAnyway(loop, readersOf(loop, start))

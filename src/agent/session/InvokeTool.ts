@@ -16,9 +16,10 @@ import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import { type Codec, isAlike } from "../definition/Codec.ts"
 import * as Loop from "../journal/Loop.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
-import * as ScreenCalls from "../perform/guard/ScreenCalls.ts"
+import { guardOf } from "../perform/guard/Guard.ts"
 import { waiting } from "../perform/HandOver.ts"
 import { isOffered } from "../rules/OfferedTools.ts"
+import { refusedBecause } from "../rules/RefusedCall.ts"
 import { runCall } from "../run/OutsideRun.ts"
 import {
   because,
@@ -99,10 +100,12 @@ export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Ef
       const invoked = (params: Schema.Json) =>
         ({ _tag: "ToolInvoked", callId: call.id, name: tool.name, params }) as const
       // Content that guardrails block isn't in the state, as with a call of the model.
-      return Effect.flatMap(ScreenCalls.look(loop, call, Loop.foresee(loop, invoked(json))), (seen) => {
-        const refused = ScreenCalls.refusedBecause(seen)
+      const guard = guardOf(loop.definition)
+      const looking = guard?.look(loop, call, Loop.foresee(loop, invoked(json))) ?? Effect.succeed(call)
+      return Effect.flatMap(looking, (seen) => {
+        const refused = refusedBecause(seen)
         Loop.emit(loop, { ...invoked(seen.params), ...(refused === undefined ? undefined : { refused }) })
-        ScreenCalls.notePassed(loop, call.id)
+        guard?.notePassed(loop, call.id)
         return Effect.flatMap(
           runCall(loop, call.id, (own) => {
             answered = own

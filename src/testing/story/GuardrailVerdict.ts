@@ -6,7 +6,7 @@
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Definition } from "../../agent/definition/AgentDefinition.ts"
-import type { Block, Replace, Verdict } from "../../agent/guardrail/Verdict.ts"
+import type { Block, Replace, Verdict } from "../../agent/definition/guardrail/Verdict.ts"
 import type { Fail } from "../../agent/rules/Decision.ts"
 import * as GuardedAnswer from "../../agent/rules/GuardedAnswer.ts"
 import type { Known } from "../../agent/rules/Known.ts"

@@ -6,7 +6,7 @@
 import * as Duration from "effect/Duration"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type { Verdict } from "../../agent/guardrail/Verdict.ts"
+import type { Verdict } from "../../agent/definition/guardrail/Verdict.ts"
 import type { Decision as Decided } from "../../agent/rules/Decision.ts"
 import type { Reason } from "../../domain/AgentError.ts"
 import type { AgentEvent, ToolCallSettled } from "../../domain/AgentEvent.ts"

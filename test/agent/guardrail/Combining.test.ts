@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Guardrail } from "troupe"
-import { internalsOf } from "../../../src/agent/guardrail/GuardrailType.ts"
+import { internalsOf } from "../../../src/agent/definition/guardrail/GuardrailType.ts"
 import { model, ran, said, turns } from "./looking.ts"
 
 type Verdict = Guardrail.Verdict<string>

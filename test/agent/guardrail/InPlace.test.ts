@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Agent, AgentState, Conversation, Guardrail } from "troupe"
 import { MockModel } from "troupe/testing"
-import { judge } from "../../../src/agent/guardrail/InPlace.ts"
+import { judge } from "../../../src/agent/perform/guard/InPlace.ts"
 import { model, ran, said } from "./looking.ts"
 import { chance, masked, passes, verdictOf } from "./verdicts.ts"
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { DecisionModel, LanguageModel } from "effect/ai"
 import { Agent, Conversation, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { internalsOf } from "../../../src/agent/guardrail/GuardrailType.ts"
+import { internalsOf } from "../../../src/agent/definition/guardrail/GuardrailType.ts"
 import { deciding } from "../deciding.ts"
 
 const scored = (score: unknown, reason: unknown = "Because.") => JSON.stringify({ reason, score })

@@ -6,7 +6,7 @@ import { Effect, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Guardrail, Handoff } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
-import { textsIn, withTexts } from "../../../src/agent/guardrail/Texts.ts"
+import { textsIn, withTexts } from "../../../src/agent/perform/guard/Texts.ts"
 import { model, ran, without } from "./looking.ts"
 
 const mask = Guardrail.pii({ action: "mask" })

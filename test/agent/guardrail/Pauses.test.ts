@@ -6,9 +6,9 @@ import { Effect, Fiber, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import { internalsOf } from "../../../src/agent/definition/guardrail/GuardrailType.ts"
 import { mask } from "../../../src/agent/guardrail/detect/Finding.ts"
-import { atOnce, piece } from "../../../src/agent/guardrail/detect/Work.ts"
-import { internalsOf } from "../../../src/agent/guardrail/GuardrailType.ts"
+import { atOnce, piece } from "../../../src/agent/perform/guard/Work.ts"
 import { masked, verdictOf } from "./verdicts.ts"
 
 const guardrails: ReadonlyArray<Guardrail.Guardrail> = [

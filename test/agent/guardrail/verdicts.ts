@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Guardrail } from "troupe"
-import { internalsOf } from "../../../src/agent/guardrail/GuardrailType.ts"
+import { internalsOf } from "../../../src/agent/definition/guardrail/GuardrailType.ts"
 
 /** What a guardrail says of a text, asked by itself. */
 export const verdictOf = (self: Guardrail.Guardrail, text: string): Guardrail.Verdict<unknown> => {

@@ -7,9 +7,10 @@ import * as Equal from "effect/Equal"
 import { callsOf } from "../../../domain/Conversation.ts"
 import { counted } from "../../../domain/Described.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
-import { type CheckedCall, type Guardrail, make, type Values } from "../GuardrailType.ts"
+import type { CheckedCall, Guardrail, Values } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass } from "../../definition/guardrail/Verdict.ts"
 import { countOf, listOption, nameOption } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 /** Returns the place where the turns of the run begin: after the inputs that it answers. */
 const runStart = ({ conversation: { turns }, run }: AgentState): number => {

@@ -3,11 +3,12 @@
  *
  * @since 0.1.0
  */
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass, replace, type Verdict, warn } from "../../definition/guardrail/Verdict.ts"
+import { on, type Work } from "../../perform/guard/Work.ts"
 import { describe, type Detector, type Finding, mask } from "../detect/Finding.ts"
-import { on, type Work } from "../detect/Work.ts"
-import { type Guardrail, make } from "../GuardrailType.ts"
 import { oneOf } from "../InvalidOption.ts"
-import { block, pass, replace, type Verdict, warn } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 /**
  * What happens to a text in which something is found: it is blocked, each finding is masked, or it passes with a warning.

@@ -5,8 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { type Guardrail, make } from "../GuardrailType.ts"
-import { block, pass } from "../Verdict.ts"
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass } from "../../definition/guardrail/Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 const isJson = (text: string): boolean => {
   try {

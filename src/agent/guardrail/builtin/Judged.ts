@@ -6,9 +6,10 @@
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import { type Context, type Guardrail, make, type Options } from "../GuardrailType.ts"
+import type { Context, Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass, type Verdict } from "../../definition/guardrail/Verdict.ts"
 import { oneOf, optionOf } from "../InvalidOption.ts"
-import { block, pass, type Verdict } from "../Verdict.ts"
+import { make, type Options } from "../MakeGuardrail.ts"
 import { type Judge, type JudgeService, type Material, type Score, score } from "./Score.ts"
 
 /**

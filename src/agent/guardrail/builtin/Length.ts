@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
-import { type Guardrail, make } from "../GuardrailType.ts"
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass } from "../../definition/guardrail/Verdict.ts"
 import { countOf, InvalidOption } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 /** Counts code points, but stops once there are more than `most`. */
 const lengthOf = (text: string, most: number): number => {

@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
-import { type Guardrail, make } from "../GuardrailType.ts"
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass } from "../../definition/guardrail/Verdict.ts"
 import { oneOf, optionOf } from "../InvalidOption.ts"
-import { block, pass } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 /**
  * Blocks a text in which a pattern isn't found, or with `match: "forbidden"` one in which it is.

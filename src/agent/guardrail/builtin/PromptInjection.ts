@@ -3,12 +3,13 @@
  *
  * @since 0.1.0
  */
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass, type Verdict } from "../../definition/guardrail/Verdict.ts"
+import { on, type Work } from "../../perform/guard/Work.ts"
 import { findInjections } from "../detect/Injection.ts"
 import { injectionCategories, type InjectionCategory, severities, type Severity } from "../detect/InjectionRules.ts"
-import { on, type Work } from "../detect/Work.ts"
-import { type Guardrail, make } from "../GuardrailType.ts"
 import { oneOf, someOf } from "../InvalidOption.ts"
-import { block, pass, type Verdict } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 
 /**
  * Blocks a text that is worded like an instruction to a model, in an input or in a tool's result, for example.

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import { lazy } from "../../../domain/Lazy.ts"
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
 import { piiDetector, type PiiKind, piiKinds } from "../detect/Pii.ts"
 import { secretDetector, type SecretKind, secretKinds } from "../detect/Secrets.ts"
-import type { Guardrail } from "../GuardrailType.ts"
 import { someOf } from "../InvalidOption.ts"
 import { type Action, guard } from "./Found.ts"
 

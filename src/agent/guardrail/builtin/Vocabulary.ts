@@ -3,12 +3,13 @@
  *
  * @since 0.1.0
  */
+import type { Guardrail } from "../../definition/guardrail/GuardrailType.ts"
+import { block, pass, type Verdict } from "../../definition/guardrail/Verdict.ts"
+import { on, type Work } from "../../perform/guard/Work.ts"
 import { type Tone, tones, tonesOf } from "../detect/Tone.ts"
 import { hasMoreWords, isFindable, wordDetector } from "../detect/Words.ts"
-import { on, type Work } from "../detect/Work.ts"
-import { type Guardrail, make } from "../GuardrailType.ts"
 import { InvalidOption, listOption, membersOf, oneOf, optionOf } from "../InvalidOption.ts"
-import { block, pass, type Verdict } from "../Verdict.ts"
+import { make } from "../MakeGuardrail.ts"
 import { type Action, guard } from "./Found.ts"
 
 /**

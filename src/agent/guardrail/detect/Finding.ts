@@ -8,9 +8,9 @@
  * @since 0.1.0
  */
 
+import { isWork, piece as size, type Work } from "../../perform/guard/Work.ts"
 import { type Find, isSpace, type Piece } from "./Boundary.ts"
 import { foldCharacters } from "./Fold.ts"
-import { isWork, piece as size, type Work } from "./Work.ts"
 
 /** A place in a text where something was found. */
 export interface Finding<out Kind extends string = string> {

@@ -7,8 +7,8 @@
  * @since 0.1.0
  */
 import { lazy, pattern } from "../../../domain/Lazy.ts"
+import { piece, type Work } from "../../perform/guard/Work.ts"
 import { byCodePoint } from "./CodePoint.ts"
-import { piece, type Work } from "./Work.ts"
 
 /** A folded text. */
 export interface Folded {

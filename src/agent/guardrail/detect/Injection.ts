@@ -6,12 +6,12 @@
  * @since 0.1.0
  */
 import { lazy } from "../../../domain/Lazy.ts"
+import { atOnce, isWork, piece, type Work } from "../../perform/guard/Work.ts"
 import { Class } from "./CodePoint.ts"
 import { foldLetters } from "./Fold.ts"
 import { forms, type InjectionCategory, severities, type Severity, unseen, wordings } from "./InjectionRules.ts"
 import { endOfSpaced, isSign, Reader, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
-import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
 /** A step of a wording: how many other words may come before its own, and the finding, if it is the last step. */
 interface Step {

@@ -5,8 +5,8 @@
  */
 import * as Struct from "effect/Struct"
 import { lazy } from "../../../domain/Lazy.ts"
+import type { Work } from "../../perform/guard/Work.ts"
 import { wordDetector } from "./Words.ts"
-import type { Work } from "./Work.ts"
 
 /**
  * A tone. A text may have several tones, or none.

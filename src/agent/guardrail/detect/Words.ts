@@ -5,13 +5,13 @@
  */
 import * as Predicate from "effect/Predicate"
 import { lazy, pattern } from "../../../domain/Lazy.ts"
+import { atOnce, isWork, piece, type Work } from "../../perform/guard/Work.ts"
 import { isAlphanumeric, isSpace } from "./Boundary.ts"
 import { Class, classOf } from "./CodePoint.ts"
 import { type Detector, type Finding, withoutOverlaps } from "./Finding.ts"
 import { foldLetters } from "./Fold.ts"
 import { endOfSpaced, isSign, meaningsOf, Reader, withLetters, Words } from "./Reader.ts"
 import * as Trie from "./Trie.ts"
-import { atOnce, isWork, piece, type Work } from "./Work.ts"
 
 /** Scripts that put no spaces between words. */
 const unspaced = pattern(

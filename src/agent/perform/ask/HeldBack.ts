@@ -5,9 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Answer from "../../../domain/ModelAnswer.ts"
+import { hidesThoughts } from "../../definition/guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
-import * as AnswerGuard from "../guard/AnswerGuard.ts"
-import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import type { Seen } from "../guard/AnswerGuard.ts"
 
 /**
  * The pieces of an answer that have arrived and aren't shown yet. Once it is open, pieces are shown as they arrive.
@@ -24,6 +24,19 @@ export interface HeldBack {
 /** Begins to hold pieces back. */
 export const make = (): HeldBack => ({ answer: undefined, parts: [], shown: 0, isOpen: false })
 
+/** Checks whether guardrails judge the parameters of a tool's calls, so that no piece of them may be shown before. */
+const isHidden = (loop: Loop.Loop, tool: string): boolean => {
+  const { guardrails, tools } = loop.definition
+  switch (tools.get(tool)?._tag) {
+    case "Output":
+      return false
+    case "Handoff":
+      return guardrails.handoff.length > 0
+    default:
+      return guardrails.toolCall.length > 0
+  }
+}
+
 const tellPart = (
   loop: Loop.Loop,
   where: Loop.Where,
@@ -35,10 +48,12 @@ const tellPart = (
     case "text-delta":
       return Loop.emitDelta(loop, where, "TextDelta", part.delta, at)
     case "reasoning-delta":
-      return AnswerGuard.hidesThoughts(loop) ? undefined : Loop.emitDelta(loop, where, "ReasoningDelta", part.delta, at)
+      return hidesThoughts(loop.definition.guardrails)
+        ? undefined
+        : Loop.emitDelta(loop, where, "ReasoningDelta", part.delta, at)
     case "tool-params-delta": {
       const name = answer.names.get(part.id) ?? ""
-      if (ScreenCalls.isHidden(loop, name)) return
+      if (isHidden(loop, name)) return
       return Loop.emit(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
     }
     default:
@@ -74,7 +89,7 @@ export const drop = (held: HeldBack | undefined): void => {
 export const release = (
   loop: Loop.Loop,
   held: HeldBack | undefined,
-  shows: AnswerGuard.Seen["shows"]
+  shows: Seen["shows"]
 ): Effect.Effect<void> => {
   if (held === undefined || held.isOpen) return Effect.void
   const { path, step } = loop
@@ -99,7 +114,7 @@ export const release = (
 /** Shows the parts of an answer that guardrails have let pass. */
 export const show = (
   loop: Loop.Loop,
-  { instead, shows }: AnswerGuard.Seen,
+  { instead, shows }: Seen,
   held: HeldBack | undefined
 ): Effect.Effect<void> => {
   if (!loop.journal.isStreaming) return Effect.void

@@ -8,9 +8,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Call } from "../../../domain/StateSchema.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { seeParams } from "../guard/CallGuard.ts"
-import { isRefused } from "../guard/Check.ts"
-import { refusal } from "../guard/ScreenCalls.ts"
+import { guardOf } from "../guard/Guard.ts"
 
 /** Checks whether guardrails judge the parameters of calls. */
 export const isJudged = ({ definition }: Loop.Loop): boolean => definition.guardrails.toolCall.length > 0
@@ -24,8 +22,6 @@ export const judge = (
   Effect.suspend(() => {
     // A copy, because the state doesn't hold these parameters yet: what replaces them goes into the event of the approval.
     const approved = { ...Loop.foresee(loop, { _tag: "CallApproved", callId: call.id, name: call.name, params }) }
-    return Effect.map(
-      seeParams(loop, { ...call, params }, approved),
-      (seen) => isRefused(seen) ? Result.fail(refusal(loop, seen, "toolCall")) : Result.succeed(seen)
-    )
+    return guardOf(loop.definition)?.judgeParams(loop, { ...call, params }, approved) ??
+      Effect.succeed(Result.succeed(params))
   })

@@ -15,7 +15,7 @@ import { find } from "../../../domain/WaitingCall.ts"
 import { describe } from "../../journal/Failure.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail, type FailByTool } from "../../rules/Decision.ts"
-import { ownOf } from "../guard/CallGuard.ts"
+import { ownOf } from "./OwnResult.ts"
 
 /** Fails as a call did that ends the run. */
 export const failByTool = (

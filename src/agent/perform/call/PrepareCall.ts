@@ -23,9 +23,8 @@ import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition
 import * as Codec from "../../definition/Codec.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { mayCall } from "../../rules/OfferedTools.ts"
-import * as Guard from "../guard/CallGuard.ts"
-import { isRefused } from "../guard/Check.ts"
-import * as ScreenCalls from "../guard/ScreenCalls.ts"
+import { refusedBecause } from "../../rules/RefusedCall.ts"
+import { type Guard, guardOf } from "../guard/Guard.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
 import * as GivenResult from "./GivenResult.ts"
 import { type CallResult, failed } from "./ToolCall.ts"
@@ -68,7 +67,7 @@ type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 
 /** Prepares a call, settles it if it can't run, or leaves it waiting for approval. */
 export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
-  const refused = ScreenCalls.refusedBecause(call)
+  const refused = refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
   if (call.approvalId !== undefined) return askForProvider(loop, call, slot)
   const entry = loop.definition.tools.get(call.name)
@@ -83,13 +82,12 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing 
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   if (call.state._tag === "Answered") return takeResult(loop, call, slot, entry, call.state)
   return decode(loop, call, slot, entry, (params) => {
-    if (!isGuarded(loop, call, entry)) return ready(loop, call, slot, entry, params)
-    return Effect.flatMap(Guard.seeParams(loop, call, loop.state), (seen) => {
-      if (isRefused(seen)) {
-        return Effect.sync(() => refuse(loop, call, slot, ScreenCalls.refusal(loop, seen, "toolCall")))
-      }
-      if (seen === call.params) return asEffect(ready(loop, call, slot, entry, params))
-      const other = { ...call, params: seen }
+    const guard = judgeOf(loop, call, entry)
+    if (guard === undefined) return ready(loop, call, slot, entry, params)
+    return Effect.flatMap(guard.judgeParams(loop, call, loop.state), (seen) => {
+      if (Result.isFailure(seen)) return Effect.sync(() => refuse(loop, call, slot, seen.failure))
+      if (seen.success === call.params) return asEffect(ready(loop, call, slot, entry, params))
+      const other = { ...call, params: seen.success }
       return asEffect(decode(loop, other, slot, entry, (params) => ready(loop, other, slot, entry, params)))
     })
   })
@@ -147,16 +145,18 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: 
   refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
 
 /**
- * Checks whether guardrails judge a call. An approved call was judged before, except for parameters that a person gave to a state, which
- * knows no guardrails. A final answer has its own guardrails. A program's call is judged like the model's.
+ * Returns the guard if guardrails judge a call. An approved call was judged before, except for parameters that a person gave to a state,
+ * which knows no guardrails. A final answer has its own guardrails. A program's call is judged like the model's.
  */
-const isGuarded = (loop: Loop.Loop, call: Call, entry: ToolEntry): boolean => {
+const judgeOf = (loop: Loop.Loop, call: Call, entry: ToolEntry): Guard | undefined => {
   const { asked, metadata, state } = call
-  return loop.definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
-    !ScreenCalls.hasPassed(loop, call) &&
+  const guard = guardOf(loop.definition)
+  const isJudged = loop.definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
+    guard?.hasPassed(loop, call) === false &&
     (state._tag === "Pending" ||
       (state._tag === "Approved" && state.judged === undefined &&
         (asked !== undefined || metadata?.["troupe"] !== undefined)))
+  return isJudged ? guard : undefined
 }
 
 /** Requests a handoff, unless its parameters are wrong, or another call of the turn requested one first. */
@@ -174,10 +174,13 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: Hando
     Loop.emit(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
-  if (loop.definition.guardrails.handoff.length === 0 || ScreenCalls.hasPassed(loop, call)) return ask(request.success)
+  const guard = guardOf(loop.definition)
+  if (guard === undefined || loop.definition.guardrails.handoff.length === 0 || guard.hasPassed(loop, call)) {
+    return ask(request.success)
+  }
   return Effect.map(
-    Guard.seeHandoff(loop, request.success, call, loop.state),
-    (seen) => isRefused(seen) ? refuse(loop, call, slot, ScreenCalls.refusal(loop, seen, "handoff")) : ask(seen)
+    guard.judgeHandoff(loop, request.success, call),
+    (seen) => Result.isFailure(seen) ? refuse(loop, call, slot, seen.failure) : ask(seen.success)
   )
 }
 

@@ -22,7 +22,7 @@ import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
-import { seeResult } from "../guard/CallGuard.ts"
+import { guardOf } from "../guard/Guard.ts"
 import { type CallSlot, concludeMove, type Job, prepare } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
@@ -232,11 +232,12 @@ const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
 /** Returns the result of a call after guardrails have judged it. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
   const answering = answerOf(loop, job)
-  return loop.definition.guardrails.toolResult.length === 0 ?
+  const guard = guardOf(loop.definition)
+  return guard === undefined || loop.definition.guardrails.toolResult.length === 0 ?
     answering :
     Effect.flatMap(
       answering,
-      (answered) => answered === undefined ? Effect.undefined : seeResult(loop, job.call, job.entry, answered)
+      (answered) => answered === undefined ? Effect.undefined : guard.judgeResult(loop, job.call, job.entry, answered)
     )
 }
 

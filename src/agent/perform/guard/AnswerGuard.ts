@@ -16,14 +16,15 @@ import type { Happening } from "../../../domain/Happening.ts"
 import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
 import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
+import { hidesThoughts } from "../../definition/guardrail/AgentGuardrails.ts"
 import type { OutputCodec } from "../../definition/OutputCodec.ts"
-import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
-import * as Texts from "../../guardrail/Texts.ts"
 import * as Loop from "../../journal/Loop.ts"
 import type { Fail } from "../../rules/Decision.ts"
 import * as GuardedAnswer from "../../rules/GuardedAnswer.ts"
 import { consequenceOf, toMessage } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
+import * as DeclaredKeys from "./DeclaredKeys.ts"
+import * as Texts from "./Texts.ts"
 
 /**
  * A judged answer: its parts, which pieces of it may be shown, what is shown instead of the others, and what the model is told if it must
@@ -88,9 +89,6 @@ const withValue = (
   return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, value))] }
 }
 
-/** Checks whether an agent's answers are judged. */
-export const isGuarded = ({ definition }: Loop.Loop): boolean => definition.guardrails.output.length > 0
-
 /** Withdraws text that was shown before it was judged. */
 const withdraw = (loop: Loop.Loop, reason: string): void => {
   if (loop.journal.isStreaming && loop.definition.guardrails.isReleasedEarly) {
@@ -130,10 +128,6 @@ const seeThoughts = (
     return checked.isReplaced ? withThoughts(parts, checked.value) : parts
   })
 }
-
-/** Checks whether reasoning waits for guardrails though text doesn't: no event withdraws reasoning. */
-export const hidesThoughts = ({ definition: { guardrails } }: Loop.Loop): boolean =>
-  guardrails.isReleasedEarly && guardrails.remark.length > 0
 
 /** Shows the reasoning that is kept instead of what arrived. */
 const withoutThoughts = (seen: Seen): Seen => ({
@@ -181,7 +175,7 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
   const state = Loop.foresee(loop, { _tag: "ModelResponded", parts, usage, finishReason })
   return Effect.flatMap(seeThoughts(loop, state, parts), (kept) => {
     const seen = seeSaid(loop, state, kept)
-    return kept === parts && !hidesThoughts(loop) ? seen : Effect.map(seen, withoutThoughts)
+    return kept === parts && !hidesThoughts(loop.definition.guardrails) ? seen : Effect.map(seen, withoutThoughts)
   })
 }
 

@@ -13,17 +13,26 @@ import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
-import type { RunTool } from "../../definition/AgentDefinition.ts"
-import * as DeclaredKeys from "../../guardrail/DeclaredKeys.ts"
-import type { CheckedCall, Context, Values } from "../../guardrail/GuardrailType.ts"
-import { textsIn, withTexts } from "../../guardrail/Texts.ts"
+import type { CheckedCall, Context, Values } from "../../definition/guardrail/GuardrailType.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
+import { ownOf } from "../call/OwnResult.ts"
 import { type CallResult, failed } from "../call/ToolCall.ts"
 import { check, isRefused, type Kind, type Refused } from "./Check.ts"
+import * as DeclaredKeys from "./DeclaredKeys.ts"
+import type { Guard } from "./Guard.ts"
+import { textsIn, withTexts } from "./Texts.ts"
 
 type Crossing = Values["handoff"]
+
+/** Returns the words that tell the model that a call was blocked. */
+export const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
+  consequenceOf(refused, at, definition.name).result
+
+/** Returns what passed, or the words for what was refused. */
+const resultOf = <A>(loop: Loop.Loop, at: "toolCall" | "handoff", seen: A | Refused): Result.Result<A, string> =>
+  isRefused(seen) ? Result.fail(refusal(loop, seen, at)) : Result.succeed(seen)
 
 const contextOf = (
   loop: Loop.Loop,
@@ -76,18 +85,9 @@ export const seeParams = (
   )
 }
 
-/** Returns a handler's own result or failure, decoded from the result of its call. If that doesn't decode, there is none any more. */
-export const ownOf = (
-  entry: RunTool,
-  { outcome, result }: Pick<ToolResult, "outcome" | "result">
-): Effect.Effect<Pick<CallResult, "own">> => {
-  const { failureSchema, successSchema } = entry.tool
-  const schema = outcome === "Succeeded" ? successSchema : failureSchema
-  return Effect.matchCauseEager(Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(result), {
-    onFailure: () => ({}),
-    onSuccess: (value) => ({ own: outcome === "Succeeded" ? Exit.succeed(value) : Exit.fail(value) })
-  }) as Effect.Effect<Pick<CallResult, "own">>
-}
+/** Asks the guardrails about a call's parameters (`Guard`). */
+export const judgeParams: Guard["judgeParams"] = (loop, call, state) =>
+  Effect.map(seeParams(loop, call, state), (seen) => resultOf(loop, "toolCall", seen))
 
 /** The result of a tool, and what its model reads instead, if that is something else. */
 type ToolResult = CallResult["settlement"]
@@ -129,13 +129,8 @@ const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<CallR
   )
 })
 
-/** Asks the guardrails about a tool's result. Returns the result that passes, or a failure that the model reads. */
-export const seeResult = (
-  loop: Loop.Loop,
-  call: Call,
-  entry: RunTool,
-  answered: CallResult
-): Effect.Effect<CallResult, never, unknown> => {
+/** Asks the guardrails about a tool's result (`Guard`). */
+export const judgeResult: Guard["judgeResult"] = (loop, call, entry, answered) => {
   if (entry._tag === "Output") return Effect.succeed(answered)
   const { own, settlement } = answered
   const context = contextOf(loop, "toolResult", { ...checkedCall(call), outcome: settlement.outcome })
@@ -195,8 +190,12 @@ export const seeHandoff = (
   )
 }
 
-/** Asks the guardrails about a policy's handoff. A block ends the run, because there is no call to fail. */
-export const seeDecision = (loop: Loop.Loop, request: HandoffRequest): Effect.Effect<HandoffRequest, Fail, unknown> =>
+/** Asks the guardrails about a handoff that a call requests (`Guard`). */
+export const judgeHandoff: Guard["judgeHandoff"] = (loop, request, call) =>
+  Effect.map(seeHandoff(loop, request, call, loop.state), (seen) => resultOf(loop, "handoff", seen))
+
+/** Asks the guardrails about a policy's handoff (`Guard`). */
+export const judgeDecision: Guard["judgeDecision"] = (loop, request) =>
   Effect.flatMap(seeHandoff(loop, request, undefined, loop.state), (seen) =>
     isRefused(seen)
       ? Effect.fail(consequenceOf(seen, "decision", loop.definition.name))

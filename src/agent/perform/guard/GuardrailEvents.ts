@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
-import type { Context } from "../../guardrail/GuardrailType.ts"
+import type { Context } from "../../definition/guardrail/GuardrailType.ts"
 import * as Loop from "../../journal/Loop.ts"
 
 /** Events of guardrails that wait until the event of what was judged is emitted. Their sequence numbers are indices into this list. */

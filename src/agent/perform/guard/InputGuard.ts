@@ -15,16 +15,17 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Part from "../../../domain/Part.ts"
 import { fromInput } from "../../../domain/PartCopy.ts"
-import type { AgentState, Blocked, Turn, User } from "../../../domain/StateSchema.ts"
+import type { AgentState, Turn, User } from "../../../domain/StateSchema.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
-import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
-import * as InPlace from "../../guardrail/InPlace.ts"
+import { judgesInput, type StagedGuardrail } from "../../definition/guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
 import type { Fail } from "../../rules/Decision.ts"
 import * as UnreadInputs from "../../rules/UnreadInputs.ts"
 import { blockedInput, consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
+import type { Guard, Said } from "./Guard.ts"
 import { emitWaiting, type WaitingEvents } from "./GuardrailEvents.ts"
+import * as InPlace from "./InPlace.ts"
 
 /** The user turns that the guardrails of an agent have let pass, so that no turn is judged twice in a run. */
 interface Passed {
@@ -140,16 +141,6 @@ export const begin = (loop: Loop.Loop, isLastOnly = false): InputChecks | undefi
   }
 }
 
-/** Checks whether guardrails judge the inputs of an agent. */
-export const isGuarded = ({ guardrails: { input, parallel } }: Definition): boolean =>
-  input.length > 0 || parallel.length > 0
-
-/** An input as its event has it: with a marker instead of blocked words. */
-export interface Said {
-  readonly input: User["parts"]
-  readonly blocked?: Blocked
-}
-
 const guardrailsOf = ({ guardrails: { input, parallel } }: Definition): ReadonlyArray<StagedGuardrail> => [
   ...input,
   ...parallel
@@ -173,20 +164,9 @@ const admit = Effect.fnUntraced(function*(
   return { input: parts }
 })
 
-/**
- * Emits an input by `told`, and lets the guardrails of `judges` judge it, the agents that read it first.
- *
- * The events of the outermost agent are withheld until then. For a called agent, guardrails judge first, and `told` emits what passed;
- * `foresee` returns the state with the input. Returns an effect if guardrails must be asked at once.
- */
-export const emitInput = (
-  loop: Loop.Loop,
-  judges: ReadonlyArray<Definition>,
-  input: User["parts"],
-  foresee: () => AgentState,
-  told: (said: Said) => void
-): Effect.Effect<void, never, unknown> | undefined => {
-  const isJudged = judges.some(isGuarded)
+/** Emits an input, and judges it (`Guard`). */
+export const emitInput: Guard["emitInput"] = (loop, judges, input, foresee, told) => {
+  const isJudged = judges.some(({ guardrails }) => judgesInput(guardrails))
   if (loop.parent === undefined || !isJudged) {
     if (isJudged) loop.journal.withhold()
     told({ input })
@@ -203,19 +183,16 @@ export const emitInput = (
   })
 }
 
-/** Judges the last input at once, if something else comes before the first request. */
-export const askNow = (loop: Loop.Loop): Effect.Effect<void, Fail, unknown> =>
+/** Judges the last input at once (`Guard`). */
+export const askNow: Guard["askNow"] = (loop) =>
   Effect.suspend(() => {
     const checks = begin(loop, true)
     const asked = Effect.andThen(checks?.before ?? Effect.void, checks?.beside ?? Effect.void)
     return Effect.map(asked, () => loop.journal.release())
   })
 
-/**
- * Judges the last input of the outermost agent although no request will read it: the state keeps it all the same. `judges` are the agents
- * that might have read it.
- */
-export const askAnyway = (loop: Loop.Loop, judges: ReadonlyArray<Definition>): Effect.Effect<void, never, unknown> => {
+/** Judges the last input of the outermost agent although no request will read it (`Guard`). */
+export const askAnyway: Guard["askAnyway"] = (loop, judges) => {
   const places = [loop.state.conversation.turns.length - 1]
   const asked = Effect.forEach(judges, (judge) => ask(loop, guardrailsOf(judge), places, judge), { discard: true })
   return Effect.map(Effect.ignore(asked), () => loop.journal.release())

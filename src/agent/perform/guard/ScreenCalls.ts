@@ -1,7 +1,7 @@
 /**
  * Guardrails on the calls of an answer: asked before the state holds them (`docs/decisions/0008`).
  *
- * A blocked call is kept without its parameters, with the words that it is settled with.
+ * A blocked call is kept without its parameters (`RefusedCall`).
  *
  * @since 0.1.0
  */
@@ -14,12 +14,12 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ToolEntry } from "../../definition/AgentDefinition.ts"
-import type { StagedGuardrail } from "../../guardrail/AgentGuardrails.ts"
-import { internalsOf } from "../../guardrail/GuardrailType.ts"
+import type { StagedGuardrail } from "../../definition/guardrail/AgentGuardrails.ts"
+import { internalsOf } from "../../definition/guardrail/GuardrailType.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { consequenceOf } from "../../rules/VerdictConsequences.ts"
-import { seeHandoff, seeParams } from "./CallGuard.ts"
-import { isRefused, type Refused } from "./Check.ts"
+import { refusedCall } from "../../rules/RefusedCall.ts"
+import { refusal, seeHandoff, seeParams } from "./CallGuard.ts"
+import { isRefused } from "./Check.ts"
 
 /** The calls that passed before the state held them. They aren't judged again while the loop runs. */
 const passed = new Loop.Slot<WeakSet<Call>>()
@@ -39,23 +39,6 @@ export const notePassed = (loop: Loop.Loop, callId: string): void => {
   const turn = lastAssistant(loop.state.conversation)
   if (turn !== undefined) note(loop, callsOf(turn).filter(({ id }) => id === callId))
 }
-
-/** Returns the words that tell the model that a call was blocked. */
-export const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
-  consequenceOf(refused, at, definition.name).result
-
-/** Returns the words that a call is settled with, if guardrails refused it. */
-export const refusedBecause = ({ metadata }: Call): string | undefined => {
-  // Metadata is JSON; the field is checked below.
-  const refused = (metadata?.["troupe"] as { readonly refused?: unknown } | undefined)?.refused
-  return typeof refused === "string" ? refused : undefined
-}
-
-const refusedCall = (call: Call, refused: string): Call => ({
-  ...call,
-  params: {},
-  metadata: { ...call.metadata, troupe: { refused } }
-})
 
 /** Guardrails that can judge any parameters. Others need parameters that fit the schema. */
 const onText = (guardrails: ReadonlyArray<StagedGuardrail>): ReadonlyArray<StagedGuardrail> =>
@@ -105,23 +88,6 @@ export const look = (loop: Loop.Loop, call: Call, state: AgentState): Effect.Eff
             : { ...call, params: seen }
       )
   )
-}
-
-/** Checks whether guardrails judge calls of an agent. */
-export const isGuarded = ({ definition: { guardrails } }: Loop.Loop): boolean =>
-  guardrails.toolCall.length > 0 || guardrails.handoff.length > 0
-
-/** Checks whether guardrails judge the parameters of a tool's calls, so that no piece of them may be shown before. */
-export const isHidden = (loop: Loop.Loop, tool: string): boolean => {
-  const { guardrails, tools } = loop.definition
-  switch (tools.get(tool)?._tag) {
-    case "Output":
-      return false
-    case "Handoff":
-      return guardrails.handoff.length > 0
-    default:
-      return guardrails.toolCall.length > 0
-  }
 }
 
 /**

@@ -5,11 +5,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as JsonValue from "../../domain/JsonValue.ts"
+import * as JsonValue from "../../../domain/JsonValue.ts"
+import * as Judging from "../../definition/guardrail/Judging.ts"
+import { pass, replace, type Verdict, warn } from "../../definition/guardrail/Verdict.ts"
 import { type DeclaredKeys, none } from "./DeclaredKeys.ts"
-import { short } from "./detect/Work.ts"
-import * as Judging from "./Judging.ts"
-import { pass, replace, type Verdict, warn } from "./Verdict.ts"
+import { short } from "./Work.ts"
 
 /**
  * Returns keys of which some are replaced, without duplicates: a number is appended to a new key that equals another one. Unchanged keys

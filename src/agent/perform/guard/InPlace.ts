@@ -9,8 +9,8 @@
  *
  * @since 0.1.0
  */
-import { pattern } from "../../domain/Lazy.ts"
-import type * as Judging from "./Judging.ts"
+import { pattern } from "../../../domain/Lazy.ts"
+import type * as Judging from "../../definition/guardrail/Judging.ts"
 import * as Texts from "./Texts.ts"
 
 type Strings = ReadonlyArray<string>

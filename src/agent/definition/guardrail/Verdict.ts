@@ -5,8 +5,8 @@
  */
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { messageOf } from "../../domain/Described.ts"
-import { ErrorClass } from "../../domain/ErrorClass.ts"
+import { messageOf } from "../../../domain/Described.ts"
+import { ErrorClass } from "../../../domain/ErrorClass.ts"
 
 /** The value may pass as it is. */
 export interface Pass {

@@ -3,9 +3,17 @@
  *
  * @since 0.1.0
  */
-import type { Stage } from "../../domain/GuardrailStage.ts"
-import * as Wanted from "../../domain/Wanted.ts"
-import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Values } from "./GuardrailType.ts"
+import type { Stage } from "../../../domain/GuardrailStage.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
+import {
+  type Any,
+  type AnyAt,
+  internalsOf,
+  isGuardrail,
+  type Performer,
+  type Services,
+  type Values
+} from "./GuardrailType.ts"
 
 /**
  * An agent's guardrails, by stage; none by default. The guardrails of a stage are asked in order, each about the value that the one before
@@ -49,11 +57,12 @@ export interface StagedGuardrail {
 
 /**
  * An agent's guardrails by the time at which they are asked: `parallel` judge an input while the model is asked, `remark` judge text beside
- * calls.
+ * calls. `performer` performs them; there is none without guardrails.
  */
 export interface AgentGuardrails
   extends Readonly<Record<Stage | "parallel" | "remark", ReadonlyArray<StagedGuardrail>>>
 {
+  readonly performer: Performer | undefined
   readonly isReleasedEarly: boolean
 }
 
@@ -71,18 +80,26 @@ export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> =
     }))
   const input = at("input", guardrails.input)
   const output = at("output", guardrails.output)
+  const toolCall = at("toolCall", guardrails.toolCall)
+  const toolResult = at("toolResult", guardrails.toolResult)
+  const handoff = at("handoff", guardrails.handoff)
+  const some = [input, output, toolCall, toolResult, handoff].find(({ length }) => length > 0)?.[0]
   return {
+    performer: some === undefined ? undefined : internalsOf(some.guardrail).performer,
     input: input.filter(({ guardrail }) => !internalsOf(guardrail).isParallel),
     parallel: input.filter(({ guardrail }) => internalsOf(guardrail).isParallel),
     output,
     remark: output.filter(({ guardrail }) => internalsOf(guardrail).on === "text"),
-    toolCall: at("toolCall", guardrails.toolCall),
-    toolResult: at("toolResult", guardrails.toolResult),
-    handoff: at("handoff", guardrails.handoff),
+    toolCall,
+    toolResult,
+    handoff,
     isReleasedEarly: guardrails.releaseEarly ?? false
   }
 }
 
-/** Checks whether an agent has guardrails at any stage. */
-export const hasGuardrails = ({ handoff, input, output, parallel, toolCall, toolResult }: AgentGuardrails): boolean =>
-  [input, parallel, output, toolCall, toolResult, handoff].some(({ length }) => length > 0)
+/** Checks whether guardrails judge the inputs of an agent. */
+export const judgesInput = ({ input, parallel }: AgentGuardrails): boolean => input.length > 0 || parallel.length > 0
+
+/** Checks whether reasoning waits for guardrails though text doesn't: no event withdraws reasoning. */
+export const hidesThoughts = ({ isReleasedEarly, remark }: AgentGuardrails): boolean =>
+  isReleasedEarly && remark.length > 0
