@@ -29,18 +29,18 @@ export const floors: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /**
  * The rooms of `agent`: what an agent is (`definition`), what must happen (`rules`), what has happened and who sees it (`journal`), one
- * verb done to the world (`perform`), its order (`run`), many runs of one conversation (`session`). Making a `guardrail` takes what performs
- * it along, so that only programs with guardrails load that.
+ * verb done to the world (`perform`), its order (`run`), many runs of one conversation (`session`). What a `guardrail` and a `window` are made
+ * with stands above: what performs them is carried by them, so that only programs that have some load it.
  */
 export const rooms: Readonly<Record<string, ReadonlyArray<string>>> = {
-  session: ["run", "perform", "journal", "rules", "definition", "window"],
-  run: ["perform", "journal", "rules", "definition", "window"],
+  session: ["run", "perform", "journal", "rules", "definition"],
+  run: ["perform", "journal", "rules", "definition"],
   guardrail: ["perform", "definition"],
-  perform: ["journal", "rules", "definition", "window"],
-  journal: ["rules", "definition", "window"],
-  rules: ["definition", "window"],
-  definition: ["window"],
-  window: [],
+  window: ["definition"],
+  perform: ["journal", "rules", "definition"],
+  journal: ["rules", "definition"],
+  rules: ["definition"],
+  definition: [],
   trace: ["journal"]
 }
 

@@ -28,12 +28,15 @@
  */
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { CountTokens } from "../domain/TokenEstimate.ts"
+import { type ContextWindow, TypeId } from "./definition/window/WindowType.ts"
+import { windowPrompts } from "./perform/window/PromptInWindow.ts"
 import { InvalidWindow, limitOf } from "./window/InvalidWindow.ts"
 import { type Chooser, oldestFirst, stepsOf, type Strategy } from "./window/Strategy.ts"
-import { type ContextWindow, TypeId } from "./window/WindowType.ts"
 
 export type { Room, Stays, WindowTurn } from "../domain/window/WindowTurn.ts"
 export type { SummarizeOptions } from "../handoff/SummaryByModel.ts"
+export { EmptySummary } from "./definition/window/EmptySummary.ts"
+export type { Any, ContextWindow } from "./definition/window/WindowType.ts"
 export { adaptive, type AdaptiveOptions } from "./window/Adaptive.ts"
 export { InvalidWindow } from "./window/InvalidWindow.ts"
 export {
@@ -45,8 +48,7 @@ export {
   sequence,
   type Strategy
 } from "./window/Strategy.ts"
-export { EmptySummary, summarize } from "./window/Summarizing.ts"
-export type { Any, ContextWindow } from "./window/WindowType.ts"
+export { summarize } from "./window/Summarizing.ts"
 
 /**
  * Options of a context window.
@@ -128,6 +130,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
   const size = typeof maxTokens === "number" ? limitOf("maxTokens", maxTokens, 1) : Infinity
   return {
     [TypeId]: {
+      performer: windowPrompts,
       maxTokens: typeof maxTokens === "function" ? maxTokens : () => size,
       countsTokens: maxTokens !== undefined,
       maxTurns: maxTurns === undefined ? Infinity : limitOf("maxTurns", maxTurns, 1),

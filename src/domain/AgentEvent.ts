@@ -14,6 +14,7 @@ import * as Struct from "effect/Struct"
 import { Adjustment } from "./Adjustment.ts"
 import { Failure, HandoffRequest } from "./AgentStatus.ts"
 import { call, Count, envelope, error, guardrail, mode, Position, Window } from "./EventFields.ts"
+import * as EventStarts from "./EventStarts.ts"
 import { FatalReason } from "./FatalCall.ts"
 import { Isolation } from "./Isolation.ts"
 import { ModeTransition } from "./ModeTransition.ts"
@@ -361,16 +362,7 @@ export const starts: {
       | "ModeEntering"
       | "ModeExiting"
   ]: ReadonlyArray<AgentEvent["_tag"]>
-} = {
-  RunStarted: ["RunCompleted", "RunInterrupted", "RunFailed"],
-  StepStarted: ["StepCompleted"],
-  ModelCallStarted: ["ModelResponded", "ModelCallFailed"],
-  ToolCallStarted: ["ToolCallSettled", "ToolCallSuspended", "ResultAwaited"],
-  GuardrailStarted: ["GuardrailSettled"],
-  HandoffRequested: ["HandoffCompleted", "HandoffSuspended"],
-  ModeEntering: ["ModeEntered", "ModeFailed"],
-  ModeExiting: ["ModeExited"]
-}
+} = EventStarts.starts
 
 /**
  * Checks whether an event ends the whole run, and not only the run of an agent that was called. The event's `state` is the last one; events

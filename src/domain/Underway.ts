@@ -7,9 +7,10 @@
  *
  * @since 0.1.0
  */
-import { type AgentEvent, starts } from "./AgentEvent.ts"
+import type { AgentEvent } from "./AgentEvent.ts"
 import { callsOf, lastAssistant } from "./conversation/Turns.ts"
 import { at as stateAt } from "./Delegated.ts"
+import { starts } from "./EventStarts.ts"
 import type { Happening, Settlement } from "./Happening.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
@@ -74,8 +75,10 @@ export const isStart = (event: AgentEvent): event is Start => kindOf(event)?.isS
 /** Checks whether an event ends something. */
 export const isEnd = (event: AgentEvent): boolean => kindOf(event)?.isStart === false
 
+const runEnds: ReadonlyArray<AgentEvent["_tag"]> = starts.RunStarted
+
 /** Checks whether an event ends the run of an agent. */
-export const endsRun = ({ _tag }: AgentEvent): boolean => starts.RunStarted.includes(_tag)
+export const endsRun = ({ _tag }: AgentEvent): boolean => runEnds.includes(_tag)
 
 const isSubject = (start: Start, event: AgentEvent): boolean =>
   start._tag !== "GuardrailStarted" || (event._tag === "GuardrailSettled" && event.started === start.sequence)

@@ -162,7 +162,8 @@ describe("rooms", () => {
     ...upwards,
     ["definition", "guardrail"],
     ["guardrail", "window"],
-    ["window", "definition"],
+    ["window", "guardrail"],
+    ["definition", "window"],
     ["perform", "guardrail"],
     ["trace", "definition"]
   ])("keep %s from reading %s", (room, other) => {

@@ -18,12 +18,12 @@ import type * as Handoff from "../../handoff/Handoff.ts"
 import type * as HandoffPolicy from "../../handoff/HandoffPolicy.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
-import type * as ContextWindow from "../window/WindowType.ts"
 import type { Codec } from "./Codec.ts"
 import type { AgentGuardrails } from "./guardrail/AgentGuardrails.ts"
 import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
+import type * as ContextWindow from "./window/WindowType.ts"
 
 /** A tool whose calls a handler answers: one of the environment, or `handle` of a toolkit that has its own. */
 export interface HandledTool {

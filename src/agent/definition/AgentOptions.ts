@@ -14,9 +14,9 @@ import type * as AgentState from "../../domain/AgentState.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type { AnyToolkit, ToolOf } from "../../modes/AnyToolkit.ts"
 import type * as Mode from "../../modes/ModeType.ts"
-import type { ContextWindow } from "../window/WindowType.ts"
 import type { AnyAsTool, AsTool } from "./AgentTool.ts"
 import type { StopWhen } from "./StopWhen.ts"
+import type { ContextWindow } from "./window/WindowType.ts"
 
 /** The tool of an agent with an output schema. An agent without one has no encoded output. */
 type AnswerName<EncodedOutput> = unknown extends EncodedOutput ? never : "final_answer"

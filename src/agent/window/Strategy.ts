@@ -3,41 +3,14 @@
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
-import type { Conversation, Turn } from "../../domain/StateSchema.ts"
+import type { Turn } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import * as Choosing from "../../domain/window/Choosing.ts"
 import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
-import type { Made } from "../../handoff/SummaryByModel.ts"
+import type { Step } from "../definition/window/WindowType.ts"
 import { limitOf } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
-
-/** A model as a Layer. */
-export type Model<E = unknown, R = unknown> = Layer.Layer<LanguageModel.LanguageModel, E, R>
-
-/** Makes the text that stands for turns. */
-export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unknown, unknown>
-
-/**
- * What a strategy does: it chooses turns, or lets turns be summarized. It is asked if there is too much. A step that `needsNoLimit` is
- * asked even if no limit is set, and one that `isLimit` itself is always asked. Turns are summarized with a `model` if that isn't the
- * agent's.
- */
-export type Step =
-  | {
-    readonly _tag: "Choose"
-    readonly choose: Choosing.Choose
-    readonly isLimit: boolean
-    readonly needsNoLimit: boolean
-  }
-  | {
-    readonly _tag: "Summarize"
-    readonly summarize: Summarize
-    readonly model: { readonly _tag: "Layer"; readonly layer: Model } | undefined
-  }
 
 /**
  * How a context window chooses what is sent. `E` is what a run may fail with because of the strategy, and `R` what the strategy needs.

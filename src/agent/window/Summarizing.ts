@@ -7,26 +7,15 @@ import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../../handoff/MaybeEffect.ts"
 import * as SummaryByModel from "../../handoff/SummaryByModel.ts"
-import { fromSteps, type Model, type Step, type Strategy, type Summarize } from "./Strategy.ts"
+import type { EmptySummary } from "../definition/window/EmptySummary.ts"
+import type { Model, Step, Summarize } from "../definition/window/WindowType.ts"
+import { fromSteps, type Strategy } from "./Strategy.ts"
 
 type SummarizeOptions = SummaryByModel.SummarizeOptions
-
-/**
- * Error for a summary without words, which would delete the turns that it stands for. `turns` is their number.
- *
- * @category errors
- * @since 0.1.0
- */
-export class EmptySummary extends ErrorClass<EmptySummary>("troupe/agent/ContextWindow")("EmptySummary", {
-  agent: Schema.String,
-  turns: Schema.Int
-}, ({ agent, turns }) => `The summary of ${turns} turns for agent "${agent}" is empty`) {}
 
 type Words<E, R> = (conversation: Conversation) => Effect.Effect<string, E, R>
 

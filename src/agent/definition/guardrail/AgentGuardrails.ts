@@ -5,15 +5,8 @@
  */
 import type { Stage } from "../../../domain/GuardrailStage.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
-import {
-  type Any,
-  type AnyAt,
-  internalsOf,
-  isGuardrail,
-  type Performer,
-  type Services,
-  type Values
-} from "./GuardrailType.ts"
+import type { Performer } from "../Performer.ts"
+import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Values } from "./GuardrailType.ts"
 
 /**
  * An agent's guardrails, by stage; none by default. The guardrails of a stage are asked in order, each about the value that the one before

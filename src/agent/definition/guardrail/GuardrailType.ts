@@ -11,6 +11,7 @@ import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import type { Stage } from "../../../domain/GuardrailStage.ts"
 import type { UserPart } from "../../../domain/Part.ts"
 import type { AgentState, Outcome } from "../../../domain/StateSchema.ts"
+import type { Performer } from "../Performer.ts"
 import type { Verdict } from "./Verdict.ts"
 
 /** Marks a guardrail. */
@@ -69,14 +70,6 @@ export type Judge<E = never> = (
   value: never,
   context: never
 ) => Verdict<unknown> | Effect.Effect<Verdict<unknown>, E, unknown>
-
-/**
- * What performs guardrails in a loop. Each guardrail carries it, so a program without guardrails doesn't load it. What it does is
- * known where a loop is known (`perform/guard/Guard.ts`).
- */
-export interface Performer {
-  readonly _tag: string
-}
 
 /** The internals of a guardrail, for interpreters. `judge` turns failures of the check into verdicts. */
 export interface Internals {

@@ -18,7 +18,8 @@ import { guardOf } from "../guard/Guard.ts"
 import * as Attempts from "./Attempts.ts"
 import * as ChatContent from "./ChatContent.ts"
 import type * as HeldBack from "./HeldBack.ts"
-import { makePrompt, type RequestPrompt } from "./RequestPrompt.ts"
+import { makePrompt } from "./MakePrompt.ts"
+import type { RequestPrompt } from "./RequestPrompt.ts"
 
 /** An answer, and how many tokens the context window counted for its request. */
 export interface Counted extends Answer.Answer {

@@ -12,9 +12,9 @@ import type { AgentState, Received, Turn } from "../../../domain/StateSchema.ts"
 import { handedNote, isToldIn } from "../../../domain/Takeover.ts"
 import { Projection } from "../../../model/Projection.ts"
 import { type Loop, Slot } from "../../journal/Loop.ts"
+import type { Entries } from "../window/WindowTurns.ts"
 import { ByFirstTurn, held, type Kept, most } from "./KnownCaches.ts"
 import * as LatestCaches from "./LatestCaches.ts"
-import type { Entries } from "./WindowTurns.ts"
 
 /** How many turns make a small conversation. */
 const few = 8

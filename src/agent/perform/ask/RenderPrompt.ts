@@ -16,10 +16,10 @@ import { because, Unavailable } from "../../../modes/ModeError.ts"
 import type { LiveModes } from "../../journal/LiveModes.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { requestIn } from "../../rules/OfferedTools.ts"
-import { internalsOf } from "../../window/WindowType.ts"
+import type { Choice } from "../window/Choice.ts"
+import { windowPromptsOf } from "../window/WindowPrompts.ts"
 import { instructionsOf } from "./Instructions.ts"
 import { besideOf, systemOf } from "./RequestSystem.ts"
-import { type Choice, foresee } from "./WindowChoice.ts"
 
 /** The conversations whose prompt is being rendered, by their modes. */
 const Rendering = Context.Reference<ReadonlyArray<LiveModes>>("troupe/agent/RenderPrompt/Rendering", {
@@ -60,12 +60,13 @@ const foreseen = (
   instructions: string | undefined,
   handed: string | undefined
 ): Effect.Effect<Choice | undefined, never, unknown> => {
-  const { definition: { contextWindow }, definition, isChangingModes, state } = loop
-  if (contextWindow === undefined || handed !== undefined || handedNote(state) === undefined) return Effect.undefined
+  const { definition, isChangingModes, state } = loop
+  const windowed = windowPromptsOf(definition)
+  if (windowed === undefined || handed !== undefined || handedNote(state) === undefined) return Effect.undefined
   const request = requestIn(definition, state, isChangingModes)
   const beside = besideOf(loop, instructions, handed, firstMessage(state.conversation.turns), request)
   // If the turns exceed the window, the request will fail, but rendering doesn't.
-  return Effect.orElseSucceed(foresee(loop, internalsOf(contextWindow), beside, next(state)), () => undefined)
+  return Effect.orElseSucceed(windowed.foresee(loop, beside, next(state)), () => undefined)
 }
 
 /** Renders the system prompt that a loop sends next, with `instructions` instead of the agent's if they are given. */

@@ -12,7 +12,7 @@ import { handedNote } from "../../../domain/Takeover.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
 import { compose } from "../../rules/SystemPrompt.ts"
-import type { Beside, Choice } from "./WindowChoice.ts"
+import type { Beside, Choice } from "../window/Choice.ts"
 
 /** Checks whether a context window leaves out the turn that says what was handed over. */
 const leavesOut = ({ chosen, entries }: Choice, { handoff }: AgentState): boolean =>

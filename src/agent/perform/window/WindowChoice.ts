@@ -7,41 +7,21 @@ import type * as Tokenizer from "effect/ai/Tokenizer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../../../domain/AgentError.ts"
-import type { Window } from "../../../domain/AgentEvent.ts"
 import { addSummary, madeOf } from "../../../domain/conversation/Summaries.ts"
 import type { AgentState, Conversation } from "../../../domain/StateSchema.ts"
 import { estimateText } from "../../../domain/TokenEstimate.ts"
 import { fit, type SentTurns } from "../../../domain/window/Choosing.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "../../../domain/window/WindowTurn.ts"
-import type { Request } from "../../definition/AgentDefinition.ts"
+import { EmptySummary } from "../../definition/window/EmptySummary.ts"
+import type { Internals, Step } from "../../definition/window/WindowType.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
-import type { Step } from "../../window/Strategy.ts"
-import { EmptySummary } from "../../window/Summarizing.ts"
-import type { Internals } from "../../window/WindowType.ts"
-import * as OwnModel from "./OwnModel.ts"
-import type { PromptCache } from "./PromptCache.ts"
+import * as OwnModel from "../ask/OwnModel.ts"
+import type { PromptCache } from "../ask/PromptCache.ts"
+import type { Beside, Choice } from "./Choice.ts"
 import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
-
-/**
- * What a request sends, the window's report of it, and its count of tokens. The last `tail` turns that it sends are the last of the
- * conversation.
- */
-export interface Choice {
-  readonly entries: Entries
-  readonly chosen: ReadonlyArray<WindowTurn>
-  readonly tail: number
-  readonly window: Window
-  readonly counted: number | undefined
-}
-
-/** What a request says besides the conversation. */
-export interface Beside {
-  readonly texts: ReadonlyArray<string>
-  readonly request: Request
-}
 
 /** The key of the tokenizer, without its module, because an import waits for each module that nothing else loads. */
 const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
@@ -250,14 +230,6 @@ export const choose = (
     const entries = entriesOf(loop, cache, window, Context.getOrUndefined(fiber.context, TokenizerKey))
     return begin({ loop, foreseen, window, beside, entries }, 0)
   })
-
-/** Predicts what a request would send in a state. It asks no model, keeps nothing, and emits nothing. */
-export const foresee = (
-  loop: Loop.Loop,
-  window: Internals,
-  beside: Beside,
-  state: AgentState
-): Effect.Effect<Choice, unknown, unknown> => choose(loop, window, { entries: undefined }, beside, state)
 
 const choiceOf = (entries: Entries, { beside }: Limits, { sent, tokens }: SentTurns): Choice => {
   const { all, counter, ratio } = entries
