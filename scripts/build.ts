@@ -10,7 +10,7 @@
  *
  *     node scripts/build.ts [folder]      # dist by default
  */
-import { build, buildSync, type Plugin, transformSync } from "esbuild"
+import { build, buildSync, type Metafile, type Plugin, transformSync } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
@@ -61,29 +61,53 @@ const reached = (entry: string): ReadonlySet<string> => {
 /**
  * Gives each entry point with what is imported along with it. esbuild makes one module of the sources that the same entry
  * points reach. As each of them reaches the loop as a whole, or everything, there is one module for the loop and one for the rest.
+ * Models of the AI SDK get the loop too, which they share the port to models with: whoever uses them has an agent.
  */
 const entries = (): Plugin => {
   const ofLoop = reached(loop)
+  const needsLoopOnly = (path: string): boolean => ofLoop.has(path) || path.startsWith("./src/ai-sdk/")
   return {
     name: "entries",
     setup({ onLoad, onResolve }) {
       onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }))
       onLoad({ filter: /.*/, namespace: "entry" }, ({ path }) => ({
-        contents: `export * from "${path}"\nimport "${ofLoop.has(path) ? loop : all}"`,
+        contents: `export * from "${path}"\nimport "${needsLoopOnly(path) ? loop : all}"`,
         resolveDir: root
       }))
     }
   }
 }
 
-const buildForNode = (): Promise<unknown> =>
-  build({
+/**
+ * Puts esbuild's own helper into each module that calls it, and takes its file away: every process would wait for that file. A line
+ * stays a line, so the source maps stay true.
+ */
+const inlineHelper = ({ outputs }: Metafile): void => {
+  const files = Object.keys(outputs).filter((file) => file.endsWith(".js"))
+  const helper = files.find((file) => Object.keys(outputs[file]!.inputs).length === 0)
+  if (helper === undefined) return
+  const name = helper.slice(helper.lastIndexOf("/") + 1).replaceAll(".", "\\.")
+  const [, code = ""] = /^([\s\S]*?)\nexport \{/.exec(readFileSync(join(root, helper), "utf8")) ?? []
+  const line = code.replace(/\s*\n\s*/g, " ").trim()
+  for (const file of files.filter((file) => file !== helper)) {
+    const path = join(root, file)
+    const text = readFileSync(path, "utf8")
+    const inlined = text
+      .replace(new RegExp(`import "[./]*/${name}";`), "")
+      .replace(
+        new RegExp(`import \\{([^}]*)\\} from "[./]*/${name}";`),
+        (_, names: string) => line + "\n".repeat(names.split("\n").length - 1)
+      )
+    if (inlined !== text) writeFileSync(path, inlined)
+  }
+  rmSync(join(root, helper))
+  rmSync(join(root, `${helper}.map`))
+}
+
+const buildForNode = async (): Promise<void> => {
+  const { metafile } = await build({
     absWorkingDir: root,
-    // The models of the AI SDK are of use without the loop.
-    entryPoints: Object.entries(sources()).map(([name, source]) => ({
-      in: source.startsWith("./src/ai-sdk/") ? source : `entry:${source}`,
-      out: name
-    })),
+    entryPoints: Object.entries(sources()).map(([name, source]) => ({ in: `entry:${source}`, out: name })),
     plugins: [entries()],
     // By the annotations, the imports that are added to the entry points could be left out.
     ignoreAnnotations: true,
@@ -96,8 +120,11 @@ const buildForNode = (): Promise<unknown> =>
     target,
     packages: "external",
     sourcemap: true,
+    metafile: true,
     logLevel: "warning"
   })
+  inlineHelper(metafile)
+}
 
 const buildForBundlers = (): void => {
   for (const file of globSync("**/*.ts", { cwd: join(root, "src") })) {
