@@ -198,7 +198,7 @@ export const to = <
     )) as never
 
 /**
- * Offers a handoff to an agent that is defined later: the target is looked up when a run first needs it.
+ * Offers a handoff to an agent that is defined later: the target is looked up when a run first begins with the agent that offers it.
  *
  * Agents that name each other this way need their types written down, as TypeScript can't infer a circle. Throws `Agent.InvalidName` if
  * providers would refuse `toolName`. An agent that doesn't fit the others, such as one whose name is taken, is a defect of the first run.

@@ -64,7 +64,7 @@ const shownOf = ({ context, reason }: Shown): Shown => ({
 export interface TakeoverOptions {
   /** The conversation that crosses, as `cross` returns it; by default what `history` selects, or all of it if that needs an Effect. */
   readonly crossing?: Conversation | undefined
-  /** The time of the handoff, in epoch milliseconds; by default the time at which the run began or was resumed. */
+  /** The time of the handoff, in epoch milliseconds; by default the state's `run.startedAt`. */
   readonly at?: number | undefined
   /**
    * The agent that takes over, or the names of its modes, for `carryModes`; by default the agent that the handoff was made with. If neither
