@@ -100,6 +100,40 @@ const text = 'import "./A.ts"'`
   })
 })
 
+describe("the loop", () => {
+  /** The files that an agent loads: types are gone, and nothing is left out because it isn't used. */
+  const loaded = async (entry: string): Promise<ReadonlyArray<string>> => {
+    const { metafile } = await build({
+      absWorkingDir: root,
+      entryPoints: [entry],
+      bundle: true,
+      write: false,
+      format: "esm",
+      packages: "external",
+      ignoreAnnotations: true,
+      metafile: true
+    })
+    return Object.keys(metafile.inputs)
+  }
+  const isPerformer = (file: string): boolean => /^src\/agent\/perform\/(guard|window)\//.test(file)
+  const known = ["src/agent/perform/guard/Guard.ts", "src/agent/perform/window/WindowPrompts.ts"]
+
+  it("doesn't load what performs guardrails and context windows, nor what other programs need", async () => {
+    const files = await loaded("src/agent/Agent.ts")
+    assert.deepStrictEqual(files.filter(isPerformer), known)
+    const others =
+      /^src\/(agent\/(guardrail|session|trace|window)|handoff\/(plan|dialogue)|testing|cluster)\/|AgentEvent\.ts$/
+    assert.deepStrictEqual(files.filter((file) => others.test(file)), [])
+  })
+
+  it.each([
+    ["src/agent/guardrail/MakeGuardrail.ts", "src/agent/perform/guard/Check.ts"],
+    ["src/agent/ContextWindow.ts", "src/agent/perform/window/WindowChoice.ts"]
+  ])("gets it from %s", async (maker, performer) => {
+    assert.include(await loaded(maker), performer)
+  })
+})
+
 describe("the package", () => {
   const { exports }: { readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>> } = JSON.parse(
     readFileSync(join(root, "package.json"), "utf8")
