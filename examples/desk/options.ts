@@ -25,30 +25,31 @@ export class WrongUse extends Schema.TaggedError<WrongUse>()("WrongUse", { issue
   }
 }
 
-export const help = `Halden's support desk: triage hands over to refunds, orders or sales,
-and the one in control has its name in front.
+export const help = `Halden's support desk: triage hands over to refunds, orders or sales. Each answer begins with the
+name of the agent that gives it.
 
 Usage: npm start -- [options] [words]
 
   npm start -- "My lamp arrived broken, order 1042"
-  npm start                      converses; Ctrl-D or "exit" ends it
-  npm start < questions.txt      answers each line; the line after a question for approval is its
-                                 answer, or denies it
+  npm start                      a conversation; Ctrl-D or "exit" ends it
+  npm start < questions.txt      answers each line. After a question for approval, "y" approves
+                                 and "n" denies; any other line denies, and is the next question
   npm start --silent -- --json "Where is 1043?" | jq ._tag
 
 Options:
-  --yes          approves what awaits approval
-  --no           denies it
-  --state FILE   goes on with the conversation in FILE, and keeps it there; without words,
-                 --yes and --no then only decide what awaits approval in it
-  --json         prints every event as a line of JSON; npm prints lines of its own before, but
-                 for --silent
+  --yes          approves each call that awaits approval
+  --no           denies each call that awaits approval
+  --state FILE   continues the conversation in FILE, and saves it there. Without words, --yes and
+                 --no only decide the calls that await approval in it
+  --json         prints every event as a line of JSON. npm prints lines of its own first; with
+                 npm start --silent it doesn't
   --help         prints this
 
-Its model is embedded, and needs no key and no network. Variables of the environment choose another:
+The desk has a model of its own, which needs no key and no network. Environment variables choose
+another:
   ${models}
 
-Exit codes: 0 answered, 1 failed, 2 wrong use, 130 interrupted. At this desk it is always 16 March 2026.
+Exit codes: 0 answered, 1 failed, 2 wrong use, 130 interrupted. For this desk, today is always 16 March 2026.
 `
 
 const flags = {

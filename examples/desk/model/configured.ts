@@ -12,9 +12,9 @@ import * as Embedded from "./model.ts"
 
 /** The variables of the environment that configure a model. */
 export const help = `OPENAI_API_KEY and OPENAI_MODEL        a model of OpenAI
-  OPENAI_BASE_URL and OPENAI_MODEL       a model of what is compatible with OpenAI, such as
-                                         http://localhost:11434/v1; with OPENAI_API_KEY, if it wants one
-  ANTHROPIC_API_KEY and ANTHROPIC_MODEL  a model of Anthropic; ANTHROPIC_BASE_URL where it isn't reached itself
+  OPENAI_BASE_URL and OPENAI_MODEL       a model of a server compatible with OpenAI, such as
+                                         http://localhost:11434/v1; add OPENAI_API_KEY if it wants one
+  ANTHROPIC_API_KEY and ANTHROPIC_MODEL  a model of Anthropic; ANTHROPIC_BASE_URL is another address for it
   MODEL_TIMEOUT_FIRST, _BETWEEN, _TOTAL  how long to wait for a streamed answer to begin ("5 minutes"), for its next
                                          part ("2 minutes"), and for all of any answer ("15 minutes")`
 
