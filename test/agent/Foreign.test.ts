@@ -172,6 +172,7 @@ describe("What a program gives in a place for data", () => {
           return yield* exit
         }).pipe(Effect.provide(Session.layer(Agent.make("b"))), Effect.provide(model("Yes.")))
       const decided = (decision: unknown) => Effect.provide(Agent.run(desk(decision), "Go"), model("Yes."))
+      const focus = Mode.make("focus", { enter: () => Effect.void })
       const configured = (settings: unknown) => inSession(() => Mode.configure(settings as {}))
       const places: ReadonlyArray<readonly [run: Effect.Effect<unknown, unknown>, said: string]> = [
         [decided({ target: "c", reason: 5 }), "The `reason` of a policy's decision is a number, not a text"],
@@ -180,6 +181,10 @@ describe("What a program gives in a place for data", () => {
         [inSession(() => SystemPrompt.append(five)), "The text of `SystemPrompt.append` is a number"],
         [inSession(() => SystemPrompt.section("a", five)), "The text of `SystemPrompt.section` is a number"],
         [inSession(() => SystemPrompt.remove(five)), "The name of the section of `SystemPrompt.remove` is a number"],
+        [
+          inSession(() => Effect.scoped(Effect.andThen(Mode.enter(focus), Mode.set(five, 1)))),
+          "The key of `Mode.set` is a number"
+        ],
         [configured({ toolChoice: "sometimes" }), "Not conversation settings at \"/toolChoice\": Expected \"auto\""],
         [configured({ toolChoice: null }), "Not conversation settings at \"/toolChoice\""],
         [configured({ tools: [5] }), "Not conversation settings at \"/tools/0\""],
