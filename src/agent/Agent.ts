@@ -43,7 +43,7 @@ import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import { countOf } from "../domain/InvalidLimit.ts"
-import { InvalidName } from "../domain/InvalidName.ts"
+import { agentNamed } from "../domain/InvalidName.ts"
 import * as Wanted from "../domain/Wanted.ts"
 import type * as Handoff from "../handoff/Handoff.ts"
 import { isHandoff } from "../handoff/HandoffType.ts"
@@ -149,7 +149,7 @@ export const make = <
   | Handoff.Services<Handoffs[number]>
   | Mode.Services<Modes[number]>
 > => {
-  if (name === "") throw new InvalidName({ what: "agent", name })
+  agentNamed(name)
   const output = options?.output === undefined
     ? undefined
     // The value's type is in the agent's own type; the codec needs no services by the type of the option.

@@ -10,6 +10,7 @@
 import { dual } from "effect/Function"
 import { lastAssistantText } from "./conversation/Turns.ts"
 import type { AgentState } from "./StateSchema.ts"
+import * as Wanted from "./Wanted.ts"
 
 export * from "./AgentOutput.ts"
 export {
@@ -51,4 +52,10 @@ export const text = (self: AgentState): string => lastAssistantText(self.convers
 export const log: {
   (line: string): (self: AgentState) => AgentState
   (self: AgentState, line: string): AgentState
-} = dual(2, (self: AgentState, line: string): AgentState => ({ ...self, logs: [...self.logs, line] }))
+} = dual(
+  2,
+  (self: AgentState, line: string): AgentState => ({
+    ...self,
+    logs: [...self.logs, Wanted.textGiven("A line of the logs", line)]
+  })
+)

@@ -22,6 +22,7 @@ import { reduce } from "./Reducer.ts"
 import type { AgentState, Call } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import { find, locate, type Located, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
+import * as Wanted from "./Wanted.ts"
 
 /**
  * A call that waits for approval: the agents that lead to it, the calls that lead to it, and what would run.
@@ -174,7 +175,11 @@ export const denial = (self: AgentState, callId: string, reason: string): Answer
     self,
     callId,
     ({ state }) => state._tag === "Settled" && state.outcome === "Denied",
-    (_, where) => ({ _tag: "CallDenied", ...where, reason })
+    (_, where) => ({
+      _tag: "CallDenied",
+      ...where,
+      reason: Wanted.textGiven("The reason of a denial", reason)
+    })
   )
 
 const take = (self: AgentState, answer: Untimed<CallApproved> | Untimed<CallDenied> | undefined): AgentState =>

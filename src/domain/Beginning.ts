@@ -7,16 +7,19 @@ import { dual } from "effect/Function"
 import { isTerminal } from "./AgentStatus.ts"
 import { appendUnchecked, empty, hasOpenCalls, textOf } from "./conversation/Turns.ts"
 import { statusOf, withConversation } from "./ImpliedStatus.ts"
+import { timeOf } from "./InvalidLimit.ts"
+import { agentNamed } from "./InvalidName.ts"
 import { fromInput } from "./PartCopy.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Blocked, Conversation, User } from "./StateSchema.ts"
 import * as Usage from "./Usage.ts"
+import * as Wanted from "./Wanted.ts"
 
 /**
  * Makes the state of an agent before its first run, possibly with a conversation from elsewhere.
  *
  * Without `conversation` it has no turns; otherwise its status follows from them. `systemMessage` is text for the system prompt of this
- * conversation, after the agent's instructions; there is none by default.
+ * conversation, after the agent's instructions; there is none by default. Throws `InvalidName` if the agent's name is empty.
  *
  * @category constructors
  * @since 0.1.0
@@ -26,10 +29,12 @@ export const make = (
   options?: { readonly systemMessage?: string | undefined; readonly conversation?: Conversation | undefined }
 ): AgentState => ({
   version: 1,
-  agent,
+  agent: agentNamed(agent),
   conversation: options?.conversation ?? empty,
   status: statusOf(options?.conversation ?? empty),
-  ...(options?.systemMessage === undefined ? undefined : { systemMessage: options.systemMessage }),
+  ...(options?.systemMessage === undefined
+    ? undefined
+    : { systemMessage: Wanted.textGiven("`systemMessage`", options.systemMessage) }),
   steps: 0,
   usage: Usage.empty,
   run: RunRecord.begin(0),
@@ -96,7 +101,8 @@ export const start = (
 }
 
 /**
- * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step` or `Agent.resume`.
+ * Begins a run by hand: the state with what a user says, at a time in epoch milliseconds, for `Agent.step` or `Agent.resume`. Throws
+ * `InvalidLimit` if the time isn't finite.
  *
  * @category combinators
  * @since 0.1.0
@@ -107,5 +113,5 @@ export const ask: {
 } = dual(
   3,
   (self: AgentState, input: string | User["parts"], at: number): AgentState =>
-    start(self, fromInput(input), Math.floor(at))
+    start(self, fromInput(input), timeOf("at", at))
 )

@@ -22,6 +22,7 @@ import { reduce } from "./Reducer.ts"
 import type { AgentState, Answered, Call } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 import { find, locate, type Located, type Untimed, type WaitingCall, waitingIn } from "./WaitingCall.ts"
+import * as Wanted from "./Wanted.ts"
 
 /**
  * A call that awaits its result: the agents that lead to it, the calls that lead to it, and what the tool was asked for.
@@ -112,7 +113,10 @@ export const giving = (
 export const successOf = (result: Schema.Json): Given => ({ outcome: "Succeeded", result: JsonValue.frozen(result) })
 
 /** Makes what is given of a failure. */
-export const failureOf = (reason: string): Given => ({ outcome: "Failed", result: reason })
+export const failureOf = (reason: string): Given => ({
+  outcome: "Failed",
+  result: Wanted.textGiven("The reason why a call failed", reason)
+})
 
 const give = (self: AgentState, callId: string, given: Given): Result.Result<AgentState, NotAwaitingResult> =>
   Result.map(

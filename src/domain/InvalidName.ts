@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
+import * as Wanted from "./Wanted.ts"
 
 /**
  * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an empty id of a stored session, or a name of a tool that
@@ -22,3 +23,9 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   }
   return `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
 }) {}
+
+/** Returns the name of an agent. Throws `InvalidName` if it is empty. */
+export const agentNamed = (name: string): string => {
+  if (Wanted.textGiven("The name of an agent", name) !== "") return name
+  throw new InvalidName({ what: "agent", name })
+}

@@ -3,9 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import * as JsonValue from "./JsonValue.ts"
+import { lazy } from "./Lazy.ts"
+import * as VersionedJson from "./VersionedJson.ts"
 
 const ToolNames = Schema.Array(Schema.String)
 
@@ -40,9 +43,25 @@ export interface Settings extends Schema.Schema.Type<typeof Settings> {}
  */
 export type SettingsChange = { readonly [Name in keyof Settings]?: Settings[Name] | undefined }
 
-/** Changes the settings before. The result is a copy, and fields that aren't settings are left out. */
+const reader = lazy(() =>
+  Schema.decodeUnknownResult(Schema.Struct({
+    tools: Schema.optional(ToolNames),
+    toolChoice: Schema.optional(ToolChoice),
+    model: Schema.optional(Schema.String)
+  }))
+)
+
+/** Returns a change that a program gave, without fields that aren't settings, or throws. */
+const read = (change: SettingsChange): SettingsChange =>
+  Result.getOrThrowWith(
+    reader()(change),
+    ({ issue }) =>
+      new TypeError(VersionedJson.malformedMessage("conversation settings")(VersionedJson.problemIn(issue)))
+  )
+
+/** Changes the settings before. The result is a copy, and fields that aren't settings are left out. Throws if a setting has a wrong type. */
 export const merge = (before: Settings | undefined, change: SettingsChange): Settings => {
-  const given = Struct.pick(change, Struct.keys(Settings.fields))
+  const given = read(change)
   const isKept = (name: keyof Settings): boolean => !(name in given && given[name] === undefined)
   const kept = Struct.pick({ ...before, ...given }, Struct.keys(Settings.fields).filter(isKept))
   // A copy has the type of the original, and none of the kept settings is undefined.

@@ -99,6 +99,10 @@ export interface Cost {
 
 const isFree = (price: number, ofPart: number | undefined): boolean => price === 0 && (ofPart ?? 0) === 0
 
+/** Checks whether whatever a model does at a price costs nothing. */
+const costsNothing = (price: Price | undefined): boolean =>
+  price !== undefined && isFree(price.input, price.cached) && isFree(price.output, price.reasoning)
+
 const costOf = (usage: Usage.Usage, price: Price | undefined): Cost => {
   if (price === undefined) return { known: 0, unpriced: usage.requests }
   const { cached, input, output, reasoning } = usage
@@ -118,6 +122,10 @@ export interface Prices {
   readonly models: { readonly [model: string]: Price }
   readonly otherwise: Price | undefined
 }
+
+/** Checks whether some model costs nothing, so that a run may never cost anything. */
+export const someCostNothing = ({ models, otherwise }: Prices): boolean =>
+  [...Object.values(models), otherwise].some(costsNothing)
 
 /** Subtracts usage, and never goes below zero. */
 export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {

@@ -1,6 +1,6 @@
 /**
- * Checks what the functions of programs return. TypeScript does so too; if it was evaded, a defect names the function and what it returned,
- * most often a Promise, or an Effect that nobody ran.
+ * Checks what programs give and what their functions return. TypeScript does so too; if it was evaded, a defect names the function and what
+ * it returned, most often a Promise, or an Effect that nobody ran.
  *
  * @since 0.1.0
  */
@@ -21,6 +21,12 @@ const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string
 
 /** Returns a value if it is a text, or throws. */
 export const text = wanted("text", Predicate.isString)
+
+/** Returns a text that a program gave, or throws: `what` names it. */
+export const textGiven = (what: string, given: string): string => {
+  if (Predicate.isString(given)) return given
+  throw new TypeError(`${what} is ${kindOf(given)}, not a text`)
+}
 
 /** Returns a value if it is a boolean, or throws: as a condition a Promise would count as true, and `undefined` as false. */
 export const boolean = wanted("boolean", Predicate.isBoolean)

@@ -8,7 +8,9 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { type HandoffRequest, handoffRequested } from "../domain/AgentStatus.ts"
+import { timeOf } from "../domain/InvalidLimit.ts"
 import { leaveTo } from "../domain/ModeStack.ts"
+import * as RequestCopy from "../domain/RequestCopy.ts"
 import type { AgentState, Conversation } from "../domain/StateSchema.ts"
 import * as TakenIds from "../domain/TakenIds.ts"
 import { takeOver } from "../domain/Takeover.ts"
@@ -80,6 +82,9 @@ const modesOf = (handoff: Crossing.Offer, target: TakeoverOptions["target"]): Re
   return agent?.[Runnable.TypeId].interpreter.modesOf(agent) ?? new Set()
 }
 
+/** Copies a request that a program made or changed. */
+const copyOf = (request: HandoffRequest): HandoffRequest => RequestCopy.from("a handoff's request", request)
+
 /** Requests a handoff, and leaves the modes that don't cross. */
 const ask = (
   from: AgentState,
@@ -110,20 +115,24 @@ export const cross = <H extends Crossing.Offer, E = never, R = never>(
   handoff: H,
   request: HandoffRequest,
   { policy, target }: Pick<TakeoverOptions, "target"> & { readonly policy?: Transforming<E, R> | undefined } = {}
-): Effect.Effect<Conversation | undefined, Error<H> | E, Services<H> | R> =>
-  Crossing.cross(
-    ask(from, handoff, request, target),
+): Effect.Effect<Conversation | undefined, Error<H> | E, Services<H> | R> => {
+  const asked = copyOf(request)
+  return Crossing.cross(
+    ask(from, handoff, asked, target),
     handoff,
-    request,
+    asked,
     policy?.[TypeId].transforms ?? []
   ) as Effect.Effect<Conversation | undefined, never>
+}
 
 /**
  * Returns the state of the agent that takes over, from the state that hands over.
  *
  * A run does the same. Modes that don't cross are left; a run also runs their clean-ups. The call that asked is settled as `HandedOff`. The
  * handoff says what crosses. If a policy decided, pass `undefined` as `handoff`: then everything but the modes crosses. If `history` needs
- * an Effect, run it by `cross` and pass the result, alone or as `crossing`; otherwise the whole conversation crosses.
+ * an Effect, run it by `cross` and pass the result, alone or as `crossing`; otherwise the whole conversation crosses. The request is copied.
+ *
+ * Throws `InvalidName` if the request names no agent, and `InvalidLimit` if `at` isn't finite.
  *
  * @category combinators
  * @since 0.1.0
@@ -135,9 +144,14 @@ export const buildHandoffState = (
   options: Conversation | TakeoverOptions = {}
 ): AgentState => {
   const { at, crossing, target }: TakeoverOptions = "turns" in options ? { crossing: options } : options
-  const left = ask(from, handoff, request, target)
-  const conversation = crossing ?? Crossing.select(left, handoff, request)
-  return takeOver(left, Crossing.crossing(left, handoff, request, conversation), at ?? left.run.startedAt)
+  const asked = copyOf(request)
+  const left = ask(from, handoff, asked, target)
+  const conversation = crossing ?? Crossing.select(left, handoff, asked)
+  return takeOver(
+    left,
+    Crossing.crossing(left, handoff, asked, conversation),
+    at === undefined ? left.run.startedAt : timeOf("at", at)
+  )
 }
 
 /**

@@ -83,8 +83,8 @@ export interface From {
 /**
  * Runs agents and groups, and streams events. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, `readParams` the parameters of a call in it, and `modesOf` names the modes of an agent. `check` throws
- * if a thing can't be run. `checkTogether` throws if things can't be run in one environment; what is looked up later is checked by the
+ * `read` reads the answer of a state, `said` returns it as other agents get it, `readParams` reads the parameters of a call in the state, and
+ * `modesOf` names the modes of an agent. `check` throws if a thing can't be run. `checkTogether` throws if things can't be run in one environment; what is looked up later is checked by the
  * function that it returns. `together` returns a context in which things run together, and whose model counts its requests.
  */
 export interface Interpreter {
@@ -92,6 +92,7 @@ export interface Interpreter {
   readonly checkTogether: (selves: ReadonlyArray<Any>) => () => void
   readonly modesOf: (self: Any | AnyMember) => ReadonlySet<string>
   readonly read: (self: Any, state: AgentState) => Result.Result<unknown, NoOutput>
+  readonly said: (self: Any, state: AgentState) => Schema.Json
   readonly readParams: (self: Any, ...call: Parameters<ReadCall>) => ReturnType<ReadCall>
   readonly run: (self: Any, from: From) => Effect.Effect<AgentState, unknown, unknown>
   readonly stream: (self: Any, from: From) => Stream.Stream<AgentEvent, unknown, unknown>
@@ -137,6 +138,9 @@ export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
 /** Returns what a plan or a dialogue runs these in: they know each other, and what the model is asked beside their runs is counted. */
 export const together = (selves: ReadonlyArray<Any>): Surroundings =>
   selves[0]?.[TypeId].interpreter.together(selves) ?? identity
+
+/** Returns what other agents get as the answer of a complete run: its output as JSON, or the last text if it has no output schema. */
+export const said = (self: Any, state: AgentState): Schema.Json => self[TypeId].interpreter.said(self, state)
 
 /** Runs what can hold a conversation, and returns its last state. */
 export const run = <Name extends string, Output, E, R>(

@@ -189,7 +189,12 @@ const valueOf = (operation: string, key: string): Effect.Effect<Schema.Json | un
 export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> => put("Mode.set", key, value)
 
 const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
-  inMode(operation, () => adjust(operation, { _tag: "ValueSet", key, value: JsonValue.frozen(value) }))
+  inMode(operation, () =>
+    adjust(operation, {
+      _tag: "ValueSet",
+      key: Wanted.textGiven(`The key of \`${operation}\``, key),
+      value: JsonValue.frozen(value)
+    }))
 
 /**
  * Sets a value of the innermost mode to the result of a function of the current value, which may be that of an outer mode, or `undefined`.

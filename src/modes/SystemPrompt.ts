@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as PromptSegments from "../domain/PromptSegments.ts"
 import type { PromptSegment } from "../domain/StateSchema.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { type CallError, use } from "./Host.ts"
 import type { ModeError } from "./ModeError.ts"
 
@@ -28,11 +29,14 @@ const add = (
   options: Options | undefined,
   operation = `SystemPrompt.${segment.place}`
 ): Effect.Effect<void, ModeError> =>
-  use(operation, (host) =>
-    host.adjust(operation, {
+  use(operation, (host) => {
+    Wanted.textGiven(`The text of \`${operation}\``, segment.text)
+    if (segment.place === "section") Wanted.textGiven(`The name of the section of \`${operation}\``, segment.name)
+    return host.adjust(operation, {
       _tag: "SegmentAdded",
       segment: options?.persist === true ? { ...segment, persist: true } : segment
-    }))
+    })
+  })
 
 /**
  * Adds a text after everything else. It stays until the innermost mode is left, or outside of any mode until another agent takes over.

@@ -2,11 +2,23 @@
  * What others hold or make, and a state must not share, choke on, or keep silent about.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, ExecutionPlan, Layer, Option, Result, Schema } from "effect"
+import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentEvent, AgentState, Conversation } from "troupe"
-import { MockModel, MockResponse } from "troupe/testing"
+import {
+  Agent,
+  AgentEvent,
+  AgentState,
+  type AgentStatus,
+  Conversation,
+  Group,
+  Handoff,
+  HandoffPolicy,
+  Mode,
+  Session,
+  SystemPrompt
+} from "troupe"
+import { MockModel, MockResponse, Story } from "troupe/testing"
 
 const model = (...responses: ReadonlyArray<MockResponse.Input>) => MockModel.layer(MockModel.queue(...responses))
 
@@ -58,6 +70,138 @@ describe("A state shares nothing with", () => {
       Object.assign(parts[0]!, { text: "Changed" })
       assert.strictEqual(AgentState.text(state), "Hi.")
       assert.strictEqual(Conversation.lastUserText(state.conversation), "Hello")
+    }))
+})
+
+describe("What a program gives in a place for data", () => {
+  const cycle: Record<string, unknown> = { a: 1 }
+  cycle["again"] = cycle
+  const shown: ReadonlyArray<readonly [given: unknown, kept: Schema.Json]> = [
+    [{ at: new Date(0) }, { at: "1970-01-01T00:00:00.000Z" }],
+    [new Map([["a", 1]]), [["a", 1]]],
+    [cycle, { a: 1, again: "[cycle]" }],
+    [12n, "12"],
+    [null, null]
+  ]
+  const desk = (decision: unknown) =>
+    Group.make({ b: Agent.make("b"), c: Agent.make("c") }, {
+      start: "b",
+      policy: HandoffPolicy.make({
+        names: ["b", "c"],
+        decide: ({ agent }) => agent === "b" ? decision as HandoffPolicy.Decision<"c"> : undefined
+      })
+    })
+  const asked = AgentState.ask(AgentState.make("b"), "Go", 0)
+  const stored = (state: AgentState.AgentState) =>
+    assert.deepStrictEqual(AgentState.fromJson(textOf(state)), Result.succeed(state))
+
+  it.effect("of a policy's decision is kept as JSON, as a copy, in events too", () =>
+    Effect.gen(function*() {
+      const encode = Schema.encodeSync(Schema.toCodecJson(AgentEvent.AgentEvent))
+      const run = (decision: unknown) =>
+        Agent.run(desk(decision), "Go").pipe(
+          Agent.observe((event) => Effect.sync(() => encode(event))),
+          Effect.provide(model("Yes.", "No."))
+        )
+      for (const [context, kept] of shown) {
+        const state = yield* run({ target: "c", context })
+        assert.deepStrictEqual(state.handoff?.context, kept)
+        stored(state)
+      }
+      stored(yield* run({ target: "c", reason: undefined, context: undefined }))
+      const context = { urgent: true }
+      const state = yield* run({ target: "c", context })
+      context.urgent = false
+      assert.deepStrictEqual(state.handoff, { from: "b", context: { urgent: true } })
+    }))
+
+  it("of a handoff by hand is kept as JSON, as a copy, at a whole millisecond", () => {
+    for (const [context, kept] of shown) {
+      const request = { target: "c", context: context as Schema.Json }
+      const state = Handoff.buildHandoffState(asked, undefined, request, { at: 1.5 })
+      assert.deepStrictEqual(state.handoff?.context, kept)
+      stored(state)
+    }
+    const context = { urgent: true }
+    const state = Handoff.buildHandoffState(asked, undefined, { target: "c", context })
+    context.urgent = false
+    assert.deepStrictEqual(state.handoff?.context, { urgent: true })
+    for (const at of [Number.NaN, Infinity]) {
+      assert.throws(
+        () => Handoff.buildHandoffState(asked, undefined, { target: "c" }, { at }),
+        `"at" is ${at}, not a time`
+      )
+      assert.throws(() => AgentState.ask(asked, "Go", at), `"at" is ${at}, not a time`)
+    }
+  })
+
+  const five = 5 as never
+  const calling = [Story.userSays("Ship it."), Story.modelAnswers([Conversation.call("c1", "ship", {})])] as const
+  const awaiting = (last: Story.Step) => Story.tellOrThrow(AgentState.make("b"), ...calling, last)
+
+  it("and must be a text, is refused there, by its name", () => {
+    const request = (given: object) => () =>
+      Handoff.buildHandoffState(asked, undefined, { target: "c", ...given } as AgentStatus.HandoffRequest)
+    const places: ReadonlyArray<readonly [run: () => unknown, said: string]> = [
+      [() => AgentState.log(asked, five), "A line of the logs is a number, not a text"],
+      [() => AgentState.make(five), "The name of an agent is a number, not a text"],
+      [() => AgentState.make(""), "The name of an agent can't be empty"],
+      [() => AgentState.make("b", { systemMessage: five }), "`systemMessage` is a number, not a text"],
+      [request({ reason: 5 }), "The `reason` of a handoff's request is a number, not a text"],
+      [request({ target: 5 }), "The `target` of a handoff's request is a number, not a text"],
+      [request({ target: "" }), "The name of an agent can't be empty"],
+      [
+        () => AgentState.giveFailure(awaiting(Story.resultComesLater("c1")), "c1", { no: "way" } as never),
+        "The reason why a call failed is an object, not a text"
+      ],
+      [
+        () => AgentState.deny(awaiting(Story.approvalIsRequested("c1")), "c1", five),
+        "The reason of a denial is a number, not a text"
+      ]
+    ]
+    for (const [run, said] of places) assert.throws(run, said)
+  })
+
+  it.effect("and must be a text or a setting, ends what was given it, by its name", () =>
+    Effect.gen(function*() {
+      const inSession = (f: (session: Session.Session) => Effect.Effect<unknown, unknown, Mode.Host>) =>
+        Effect.gen(function*() {
+          const session = yield* Session.Session
+          const exit = yield* Effect.exit(f(session))
+          stored(yield* session.state)
+          return yield* exit
+        }).pipe(Effect.provide(Session.layer(Agent.make("b"))), Effect.provide(model("Yes.")))
+      const decided = (decision: unknown) => Effect.provide(Agent.run(desk(decision), "Go"), model("Yes."))
+      const focus = Mode.make("focus", { enter: () => Effect.void })
+      const configured = (settings: unknown) => inSession(() => Mode.configure(settings as {}))
+      const places: ReadonlyArray<readonly [run: Effect.Effect<unknown, unknown>, said: string]> = [
+        [decided({ target: "c", reason: 5 }), "The `reason` of a policy's decision is a number, not a text"],
+        [decided({ target: "" }), "The name of an agent can't be empty"],
+        [decided(null), "`decide` of `HandoffPolicy.make` gave no decision but null"],
+        [inSession(() => SystemPrompt.append(five)), "The text of `SystemPrompt.append` is a number"],
+        [inSession(() => SystemPrompt.section("a", five)), "The text of `SystemPrompt.section` is a number"],
+        [inSession(() => SystemPrompt.remove(five)), "The name of the section of `SystemPrompt.remove` is a number"],
+        [
+          inSession(() => Effect.scoped(Effect.andThen(Mode.enter(focus), Mode.set(five, 1)))),
+          "The key of `Mode.set` is a number"
+        ],
+        [configured({ toolChoice: "sometimes" }), "Not conversation settings at \"/toolChoice\": Expected \"auto\""],
+        [configured({ toolChoice: null }), "Not conversation settings at \"/toolChoice\""],
+        [configured({ tools: [5] }), "Not conversation settings at \"/tools/0\""],
+        [configured({ model: 5 }), "Not conversation settings at \"/model\""],
+        [configured(null), "Not conversation settings at \"/\""],
+        [
+          inSession((session) => session.configure({ toolChoice: five })),
+          "Not conversation settings at \"/toolChoice\""
+        ],
+        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"]
+      ]
+      for (const [run, said] of places) {
+        const exit = yield* Effect.exit(run)
+        const defect = Exit.isFailure(exit) ? Result.getOrUndefined(Cause.findDefect(exit.cause)) : undefined
+        assert.instanceOf(defect, Error, said)
+        assert.include(defect instanceof Error ? defect.message : "", said)
+      }
     }))
 })
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Equal, Exit, Option, Result, Schema, Stream } from "effect"
+import { Cause, Effect, Equal, Exit, Option, Result, Schema, SchemaGetter, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { inspect } from "node:util"
 import { Agent, AgentError, AgentState, Dialogue, Group, Handoff, Mode, Plan } from "troupe"
@@ -126,6 +126,26 @@ describe("An error says what to do", () => {
         ["final_answer", "params", () => Agent.make("a", { output: schema })],
         ["final_answer", "params.value", () => Agent.make("a", { output: Schema.Array(schema) })]
       ] as const
+    interface Tree {
+      readonly socket?: Socket | undefined
+      readonly branches: ReadonlyArray<Tree>
+    }
+    const tree = (socket: Schema.Codec<Socket, unknown>) => {
+      const Tree: Schema.Codec<Tree, unknown> = Schema.Struct({
+        branches: Schema.Array(Schema.suspend((): Schema.Codec<Tree, unknown> => Tree)),
+        socket: Schema.optional(Schema.suspend(() => socket))
+      })
+      return Schema.Struct({ tree: Schema.suspend(() => Tree) })
+    }
+    const codec = Schema.instanceOf(Socket, {
+      toCodecJson: () =>
+        Schema.link<Socket>()(Schema.Null, {
+          decode: SchemaGetter.transform(() => new Socket()),
+          encode: SchemaGetter.transform(() => null)
+        })
+    })
+    assert.include(throwing(made(tree(Schema.instanceOf(Socket)))), "`params.tree.socket`")
+    assert.strictEqual(throwing(made(tree(codec))), "nothing thrown")
     for (const [tool, path, make] of ways(Schema.Struct({ all: foreign }))) {
       assert.include(throwing(make), `"${tool}" of agent "a"`)
       assert.include(throwing(make), `\`${path}${path === "params" ? "" : "[]"}.all[].to\``)

@@ -92,6 +92,30 @@ describe("An agent with an output schema", () => {
       assert.strictEqual(yield* answerOf(nothing, final({ value: null })), null)
     }))
 
+  it.effect("takes an object as it is where its schema is suspended, also one that isn't there yet", () =>
+    Effect.gen(function*() {
+      interface Tree {
+        readonly name: string
+        readonly branches: ReadonlyArray<Tree>
+      }
+      const Branch = Schema.suspend((): Schema.Codec<Tree> => Tree)
+      const early = Agent.make("early", { output: Branch })
+      const Tree = Schema.Struct({ name: Schema.String, branches: Schema.Array(Branch) })
+      const oak = { name: "oak", branches: [{ name: "twig", branches: [] }] }
+      for (
+        const agent of [
+          early,
+          Agent.make("a", { output: Branch }),
+          Agent.make("b", { output: Schema.suspend(() => Branch) })
+        ]
+      ) {
+        assert.deepStrictEqual(yield* answerOf(agent, final(oak)), oak)
+        assert.deepStrictEqual(yield* answerOf(agent, JSON.stringify(oak)), oak)
+      }
+      const list = Agent.make("list", { output: Schema.suspend(() => Schema.Array(Schema.String)) })
+      assert.deepStrictEqual(yield* answerOf(list, final({ value: ["a"] })), ["a"])
+    }))
+
   it.effect("decodes dates and bytes, which the state keeps as JSON", () =>
     Effect.gen(function*() {
       const agent = Agent.make("clerk", { output: Schema.Struct({ at: Schema.Date, data: Schema.Uint8Array }) })

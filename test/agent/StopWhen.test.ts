@@ -113,7 +113,11 @@ describe("StopWhen", () => {
         StopWhen.any(),
         StopWhen.all(),
         StopWhen.all(maxSteps(2), toolCalled("done")),
-        StopWhen.all(maxSteps(2), tokens(10))
+        StopWhen.all(maxSteps(2), tokens(10)),
+        // Nothing that these models do costs anything.
+        StopWhen.cost({ limit: 1, prices: {}, otherwise: { input: 0, output: 0 } }),
+        StopWhen.cost({ limit: 1, prices: { paid: { input: 1, output: 1 } }, otherwise: { input: 0, output: 0 } }),
+        StopWhen.any(never, StopWhen.cost({ limit: 0.5, prices: {}, otherwise: { input: 0, output: 0, cached: 0 } }))
       ]
       for (const condition of unbounded) {
         assert.deepStrictEqual(yield* stepsOf(condition, look), ["StepLimitReached", 20], condition._tag)
@@ -124,7 +128,8 @@ describe("StopWhen", () => {
         maxSteps(Infinity),
         toolCalls(25),
         duration("1 hour"),
-        StopWhen.cost({ limit: 1, prices: {}, otherwise: { input: 0, output: 0 } }),
+        StopWhen.cost({ limit: 1, prices: {}, otherwise: { input: 0, output: 1 } }),
+        StopWhen.cost({ limit: 1, prices: {}, otherwise: { input: 0, output: 0, cached: 1 } }),
         StopWhen.all(maxSteps(22), toolCalls(25))
       ]
       const looks = Array.from({ length: 21 }, () => MockResponse.withUsage(look, { input: 0, output: 0 }))

@@ -59,6 +59,19 @@ describe("A dialogue on a cluster", () => {
       )
     }).pipe(Effect.provide(withRunner(Talk.layer, tools(Effect.succeed("sent"))))))
 
+  it.live("says a value in the JSON of its schema, as in one process", () => {
+    const clerk = Agent.make("clerk", {
+      output: Schema.Struct({ n: Schema.BigInt, names: Schema.ReadonlySet(Schema.String) })
+    })
+    const Count = ClusterDialogue.make("Count", Dialogue.make(clerk, bob, { maxTurns: 1 }))
+    const counted = { n: "12345678901234567890", names: ["a"] }
+    const model = MockModel.layer(MockModel.queue(MockResponse.toolCall("final_answer", counted)))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Count.client)("1").say("Count", { key: "m1" })
+      assert.deepStrictEqual([answer.status, answer.text], ["Complete", JSON.stringify(counted)])
+    }).pipe(Effect.provide(withRunner(Count.layer, Layer.merge(tools(Effect.succeed("sent")), model))))
+  })
+
   it.live("waits for approvals in the turn of their agent, and goes on with them on another runner", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster

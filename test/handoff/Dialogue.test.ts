@@ -221,6 +221,33 @@ describe("A turn", () => {
       all(toolCall("final_answer", { points: 8, on: "2024-02-29T00:00:00.000Z" })),
       ""
     ))))
+
+  it.effect("says a value in the JSON of its schema, whatever a program reads of it", () =>
+    Effect.gen(function*() {
+      const Counts = Schema.Struct({
+        count: Schema.BigInt,
+        size: Schema.NumberFromString,
+        names: Schema.ReadonlySet(Schema.String),
+        note: Schema.Option(Schema.String)
+      })
+      const counts = { count: "12345678901234567890", size: "5", names: ["a", "b"], note: { _tag: "None" } }
+      for (const answer of [toolCall("final_answer", counts), JSON.stringify(counts)]) {
+        const dialogue = Dialogue.make(Agent.make("clerk", { output: Counts }), bob, { maxTurns: 1 })
+        const [heard = ""] = said(
+          yield* Dialogue.run(dialogue, "Go").pipe(Effect.provide(MockModel.layer(MockModel.queue(answer))))
+        )
+        assert.deepStrictEqual(JSON.parse(heard), counts)
+        const { last } = yield* watch(dialogue, "Go").pipe(Effect.provide(MockModel.layer(MockModel.queue(answer))))
+        assert.deepStrictEqual(said(last), [heard])
+      }
+    }))
+
+  it.effect("says a text without quotation marks, given by a call or as JSON", () =>
+    Effect.gen(function*() {
+      const clerk = Agent.make("clerk", { output: Schema.String })
+      const state = yield* Dialogue.run(Dialogue.make(clerk, bob, { maxTurns: 3 }), "Go")
+      assert.deepStrictEqual(said(state), ["Yes.", "5", "No."])
+    }).pipe(withModel(MockModel.queue(toolCall("final_answer", { value: "Yes." }), "5", "\"No.\""))))
 })
 
 describe("Who speaks next", () => {

@@ -52,7 +52,18 @@ export const resultDecoder = (schema: Schema.Constraint): Codec => {
   return (u) => decode()(u)
 }
 
-/** Returns the parts of a schema with their names. A suspended schema may not exist yet, so it isn't entered. */
+/** Returns what a suspended schema stands for. Throws what its function throws, if that doesn't exist yet. */
+export const entered = (ast: SchemaAST.AST): SchemaAST.AST => SchemaAST.isSuspend(ast) ? entered(ast.thunk()) : ast
+
+const enteredIfThere = (ast: SchemaAST.Suspend): ReadonlyArray<readonly [string, SchemaAST.AST]> => {
+  try {
+    return [["", entered(ast)]]
+  } catch {
+    return []
+  }
+}
+
+/** Returns the parts of a schema with their names. A suspended schema that doesn't exist yet has none. */
 const partsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [string, SchemaAST.AST]> =>
   SchemaAST.isObjects(ast)
     ? [
@@ -63,10 +74,14 @@ const partsOf = (ast: SchemaAST.AST): ReadonlyArray<readonly [string, SchemaAST.
     ? [...ast.elements, ...ast.rest].map((item) => ["[]", item] as const)
     : SchemaAST.isUnion(ast)
     ? ast.types.map((type) => ["", type] as const)
+    : SchemaAST.isSuspend(ast)
+    ? enteredIfThere(ast)
     : []
 
 /** Finds a part of a schema whose values have no JSON: a class, a function, or anything declared without a JSON codec. */
-const findForeign = (ast: SchemaAST.AST): string | undefined => {
+const findForeign = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST> = new Set()): string | undefined => {
+  if (seen.has(ast)) return undefined
+  seen.add(ast)
   if (SchemaAST.isDeclaration(ast)) {
     const { toCodec, toCodecJson } = { ...ast.annotations } as {
       readonly toCodec?: unknown
@@ -75,7 +90,7 @@ const findForeign = (ast: SchemaAST.AST): string | undefined => {
     return toCodec === undefined && toCodecJson === undefined ? "" : undefined
   }
   for (const [name, part] of partsOf(ast)) {
-    const found = findForeign(part)
+    const found = findForeign(part, seen)
     if (found !== undefined) return name + found
   }
   return undefined

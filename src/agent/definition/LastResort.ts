@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { someCostNothing } from "../../domain/Spending.ts"
 import { any, defaultCondition, type StopWhen } from "./StopWhen.ts"
 
 /** How surely a condition ends a run: never, only if tokens are reported, or always. */
@@ -11,9 +12,10 @@ const bound = { none: 0, reported: 1, always: 2 } as const
 const boundOf = (self: StopWhen): number => {
   switch (self._tag) {
     case "MaxSteps":
-    case "Cost":
     case "Duration":
       return bound.always
+    case "Cost":
+      return someCostNothing(self.prices) ? bound.none : bound.always
     case "ToolCalls":
       return self.name === undefined ? bound.always : bound.none
     case "Tokens":

@@ -12,7 +12,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { toolName } from "../../domain/FinalAnswer.ts"
-import type { Codec } from "./Codec.ts"
+import { lazy } from "../../domain/Lazy.ts"
+import { type Codec, entered } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
 
 /** Reads and writes an agent's answers: as parameters of `final_answer`, as text, and as JSON. */
@@ -37,12 +38,19 @@ export interface OutputTool {
 /** Makes the codec of an agent's answers, which are JSON for any schema. */
 export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
   const json = Schema.toCodecJson(schema)
+  const encoded = SchemaAST.toEncoded(json.ast)
   // Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`.
-  const isWrapped = !SchemaAST.isObjects(SchemaAST.toEncoded(json.ast))
-  // The codec is used by `unwrap` below, so the wrapper's own type doesn't matter.
-  const parameters = isWrapped ? Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown> : schema
+  const asked = lazy(() =>
+    SchemaAST.isObjects(entered(encoded))
+      ? schema
+      // The codec is used by `unwrap` below, so the wrapper's own type doesn't matter.
+      : Schema.Struct({ value: schema }) as Schema.Codec<unknown, unknown>
+  )
+  const isWrapped = (): boolean => asked() !== schema
+  // A suspended schema may not exist yet.
+  const parameters = SchemaAST.isSuspend(encoded) ? Schema.suspend(asked) : asked()
   const decodeParams = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))
-  const unwrap = (value: unknown): unknown => isWrapped ? (value as { readonly value: unknown }).value : value
+  const unwrap = (value: unknown): unknown => isWrapped() ? (value as { readonly value: unknown }).value : value
   const fromParams = (params: unknown) => Result.map(decodeParams(params), unwrap)
   const tool = Tool.make(toolName, {
     description: "Gives the final answer, and ends the work. Call it once, when everything else is done.",
@@ -53,7 +61,7 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
     fromParams,
     fromText: Schema.decodeUnknownResult(Schema.fromJsonString(json)),
     unwrap: (params) => unwrap(params) as Schema.Json,
-    wrap: (json) => isWrapped ? { value: json } : json,
+    wrap: (json) => isWrapped() ? { value: json } : json,
     decode: Schema.decodeUnknownResult(json),
     encode: Schema.encodeUnknownResult(json)
   }

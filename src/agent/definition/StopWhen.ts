@@ -139,7 +139,8 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
  *
  * `prices` has the price of a million tokens of each model, by the name in the provider's responses; `otherwise` is the price of all other
  * models, and of those that don't say their name. If a request has no price, or its tokens weren't reported and aren't free, its cost is
- * unknown. Then the run fails too, before it asks again, and `unpriced` of the error counts such requests.
+ * unknown. Then the run fails too, before it asks again, and `unpriced` of the error counts such requests. If one of the prices is 0 for
+ * all tokens, the default condition applies too: a run of that model never costs anything.
  *
  * Throws `InvalidLimit` unless `limit` is a number from 0 on.
  *

@@ -52,7 +52,7 @@ export const outputOf = ({ agents, first }: Roster, state: AgentState): Result.R
     : Result.mapError(read(output, state), (error) => fail(error.message))
 }
 
-/** What an agent that was called as a tool answers its caller: the output of the agent in control at the end as JSON, or the last text. */
+/** What other agents get as the answer of an agent, such as the caller of one that is a tool: the output of the agent in control at the end as JSON, or the last text. */
 export const toResult = ({ agents }: Roster, state: AgentState): Schema.Json => {
   const codec = agents.get(state.agent)?.output
   const text = lastAssistantText(state.conversation) ?? ""

@@ -17,7 +17,7 @@ import * as CallTool from "../definition/CallTool.ts"
 import * as Roster from "../definition/Roster.ts"
 import * as AgentsBeside from "../journal/AgentsBeside.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
-import { outputOf } from "../rules/FinalAnswer.ts"
+import { outputOf, toResult } from "../rules/FinalAnswer.ts"
 import * as EventStream from "./EventStream.ts"
 import * as Run from "./Run.ts"
 import { startOf } from "./RunStart.ts"
@@ -30,6 +30,7 @@ const interpreter: Runnable.Interpreter = {
   together: (selves) => (context) => AgentsBeside.within(MeasuredModel.within(context), selves),
   modesOf: (self) => new Set(definitionOf(self as Any).modes.keys()),
   read: (self, state) => outputOf(Roster.rosterOf(self), state),
+  said: (self, state) => toResult(Roster.rosterOf(self), state),
   readParams: (self, ...call) => CallTool.readParamsAtOnce(Roster.rosterOf(self), ...call),
   run: (self, from) => {
     const roster = Roster.rosterOf(self)

@@ -118,4 +118,4 @@ export const giveResult = (session: OpenSession, callId: string, result: Schema.
 
 /** Says that a call failed which awaits its result. The model reads the reason. */
 export const giveFailure = (session: OpenSession, callId: string, reason: string): GivenTo =>
-  answer(session, "giveFailure", given(callId, failureOf(reason))) as GivenTo
+  answer(session, "giveFailure", (loop) => given(callId, failureOf(reason))(loop)) as GivenTo

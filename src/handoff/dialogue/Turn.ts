@@ -6,9 +6,7 @@
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
-import { ReadOutput } from "../../domain/AgentOutput.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { failedState } from "../FailedState.ts"
@@ -51,10 +49,9 @@ const lastWords = (state: AgentState): string =>
 
 /** Returns what an agent said in a complete run: its answer, as JSON if it isn't a text. */
 const spokenBy = (agent: Runnable.Any, state: AgentState): string => {
-  const output = agent[ReadOutput](state)
-  if (Result.isFailure(output) || output.success === undefined) return lastWords(state)
-  if (typeof output.success !== "string") return JSON.stringify(output.success)
-  return output.success.trim() === "" ? lastWords(state) : output.success
+  const said = Runnable.said(agent, state)
+  const text = typeof said === "string" ? said : JSON.stringify(said)
+  return text.trim() === "" ? lastWords(state) : text
 }
 
 /** Emits how a run that didn't fail ended. */

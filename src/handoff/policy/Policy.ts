@@ -6,6 +6,7 @@
 import type { Pipeable } from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import * as RequestCopy from "../../domain/RequestCopy.ts"
 import { prototypeOf } from "../../domain/Shown.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
@@ -59,7 +60,7 @@ export interface Decision<out Target extends string = string> {
   readonly target: Target
   /** Why, for the target's model and the state's `handoff`; none by default. */
   readonly reason?: string
-  /** What the target should know, as JSON, in the same places; nothing by default. */
+  /** What the target should know, as JSON, which is copied, in the same places; nothing by default. */
   readonly context?: Schema.Json
 }
 
@@ -86,10 +87,12 @@ export const make = <Names extends string, E = never, R = never>(
     offers: united(offers),
     decide: (state) => {
       const decision = decide(state)
-      if (decision !== undefined && !Predicate.isString(decision.target)) {
+      if (decision === undefined) return undefined
+      if (!Predicate.hasProperty(decision, "target") || !Predicate.isString(decision.target)) {
         throw Wanted.gaveNo("`decide` of `HandoffPolicy.make`", "decision", decision)
       }
-      return decision?.target === state.agent ? undefined : decision
+      const { context, reason, target } = decision
+      return target === state.agent ? undefined : RequestCopy.from("a policy's decision", { target, reason, context })
     },
     transforms,
     handoffs
