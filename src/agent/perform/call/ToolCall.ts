@@ -23,6 +23,7 @@ import * as Underway from "../../../domain/Underway.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides } from "../../definition/Overrides.ts"
+import * as StandIn from "../../definition/StandIn.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Handlers from "./Handlers.ts"
 import { isMisfit, isOfToolkit, ownHandler } from "./OwnHandler.ts"
@@ -183,9 +184,9 @@ const fromToolkit = (
   params: unknown,
   handle: NonNullable<HandledTool["handle"]>
 ): Attempt =>
-  Effect.flatMap(CurrentOverrides, (overrides) => {
-    const own = ownHandler(entry, handle)
-    const handler = overrides.handler?.(entry.tool, own) ?? own
+  Effect.withFiber((fiber) => {
+    const own = StandIn.find(fiber.context, entry.tool) ?? ownHandler(entry, handle)
+    const handler = fiber.getRef(CurrentOverrides).handler?.(entry.tool, own) ?? own
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
     Effect.flatMap((value) => encodeSuccess(loop, entry, value)),
