@@ -66,11 +66,23 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
-/** Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and not even that if guardrails judge results. */
-export const refused = ({ definition }: Loop.Loop, { tool }: HandledTool, why: unknown): Effect.Effect<CallResult> => {
+/**
+ * Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and that only if content is recorded
+ * and no guardrails judge results.
+ */
+export const refused = (
+  { definition, journal }: Loop.Loop,
+  { tool }: HandledTool,
+  why: unknown
+): Effect.Effect<CallResult> => {
   const said = `The result of tool "${tool.name}" doesn't fit its schema`
+  const isJudged = definition.guardrails.toolResult.length > 0
   return Effect.as(
-    definition.guardrails.toolResult.length === 0 ? Effect.logWarning(said, why) : Effect.logWarning(said),
+    isJudged
+      ? Effect.logWarning(said)
+      : journal.recordsContent
+      ? Effect.logWarning(said, why)
+      : Effect.logWarning(`${said}; Agent.RecordContent logs why`),
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
   )
 }
