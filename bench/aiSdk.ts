@@ -1,8 +1,8 @@
 /**
  * The Vercel AI SDK.
  *
- * It is a dependency of this folder alone and may not be installed, so its types aren't known here; those below say what
- * is used of it.
+ * It and its schema library are dependencies of this folder, or else those of the project are used. Both are loaded by name,
+ * so their types aren't known here; those below say what is used of them.
  */
 import { loadModules } from "./optional.ts"
 import { type Calls, type Heard, type Kind, question, remember, type Subject, system } from "./script.ts"

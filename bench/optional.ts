@@ -1,5 +1,5 @@
 /**
- * Packages of this folder alone: they may not be installed.
+ * Packages that may not be installed.
  */
 
 /** Imports modules, or says by `undefined` that one of them isn't installed. Their types aren't known here. */

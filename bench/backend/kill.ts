@@ -1,7 +1,7 @@
 /**
  * The backend killed at random moments under load, and started again over the same folder, many times.
  *
- *     node --conditions=@troupe/source bench/backend/kill.ts --kills 100 --clients 20
+ *     npx node bench/backend/kill.ts --kills 100 --clients 20
  *
  * With `--instances 2` and `DATABASE_URL` two processes share one Postgres: each request goes to any of them, each kill meets any
  * of them.

@@ -1,7 +1,7 @@
 /**
  * The backend under load: conversations side by side on the embedded model, for some time.
  *
- *     node --conditions=@troupe/source bench/backend/load.ts --conversations 500 --seconds 60 --drop 0.1 --reconnect 0.1
+ *     npx node bench/backend/load.ts --conversations 500 --seconds 60 --drop 0.1 --reconnect 0.1
  *
  * `--drop` is the share of clients that leave their stream in the middle and ask later what became of it, `--reconnect` of
  * those that leave it and come back with `Last-Event-ID`. Each client checks that the events of a run are all there, once

@@ -1,4 +1,4 @@
-/** How many runs one, two and three runners do in a second, and what each run costs them, their Postgres and their caller. */
+/** How many runs one runner and two runners do in a second, and what each run costs them, their Postgres and their caller. */
 import { Effect } from "effect"
 import { Desk } from "../../test/cluster/processes/clients.ts"
 import { figure } from "./figure.ts"

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import type { AnyModel } from "./AnyModel.ts"
 import { freeze } from "./Frozen.ts"
+import { plain, withPlain } from "./PlainAddress.ts"
 import * as Wrong from "./Wrong.ts"
 
 /**
@@ -50,14 +51,8 @@ interface File {
 /** Downloaded files, by the `URL` objects that conversations hold. */
 const files = new WeakMap<URL, File>()
 
-/** Returns an address without the parts that may hold a key. */
-const plain = ({ origin, pathname }: URL): string => origin + pathname
-
 /** Returns what an error says, without the parts of addresses that may hold a key. */
-const said = (error: unknown): string =>
-  error instanceof Error
-    ? error.message.replace(/[a-z][a-z\d+.-]*:\/\/\S+/gi, (word) => URL.canParse(word) ? plain(new URL(word)) : word)
-    : "the request failed"
+const said = (error: unknown): string => error instanceof Error ? withPlain(error.message) : "the request failed"
 
 const refused = (url: URL, why: string): AiError.InvalidUserInputError =>
   new AiError.InvalidUserInputError({ description: `The file at ${plain(url)} can't be sent: ${why}` })

@@ -6,6 +6,7 @@
 import * as AiError from "effect/ai/AiError"
 import type * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
+import { plain } from "./PlainAddress.ts"
 import { retryAfter } from "./RetryAfter.ts"
 import { shown } from "./ShownHeaders.ts"
 import { causes, isOf, read, reportIn, textIn, type Thrown } from "./Thrown.ts"
@@ -149,13 +150,6 @@ const withoutRequest = (error: unknown): unknown => {
   return last < 0 ? error : chain[last + 1]
 }
 
-/** An address without what may be a key in it. */
-const plainUrl = (url: string): string => {
-  if (!URL.canParse(url)) return url.split("?")[0] ?? ""
-  const { host, pathname, protocol } = new URL(url)
-  return `${protocol}//${host}${pathname}`
-}
-
 const network = (
   thrown: Thrown,
   reason: AiError.NetworkError["reason"],
@@ -164,7 +158,7 @@ const network = (
   new AiError.NetworkError({
     reason,
     method: "POST",
-    url: plainUrl(thrown.url ?? ""),
+    url: plain(thrown.url ?? ""),
     description: thrown.message,
     cause: withoutRequest(cause)
   })

@@ -107,16 +107,3 @@ export const finishPart = (
     ...toMetadata(providerMetadata, Object.keys(added).length === 0 ? undefined : added)
   }
 }
-
-/** Returns a warning as one line. */
-export const warningText = (warning: SharedV4Warning): string => {
-  switch (warning.type) {
-    case "unsupported":
-    case "compatibility":
-      return `${warning.type}: ${warning.feature}${warning.details === undefined ? "" : ` (${warning.details})`}`
-    case "deprecated":
-      return `deprecated: ${warning.setting} (${warning.message})`
-    case "other":
-      return warning.message
-  }
-}

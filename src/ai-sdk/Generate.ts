@@ -17,9 +17,10 @@ import type { Asking } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart, withApprovals } from "./Content.ts"
 import { malformed } from "./Failure.ts"
 import { type Come, finishPart, isFiltered, issueOf } from "./Finish.ts"
-import { attempt, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
+import { attempt, failure, type Given, prepareAll, type Prepared, warnOf } from "./Prepare.ts"
 import * as Specification3 from "./Specification3.ts"
 import * as Streamed from "./Streamed.ts"
+import * as Warning from "./Warning.ts"
 
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
 
@@ -89,7 +90,7 @@ const answerOf = (
         ? Effect.succeed(parts.success)
         : Effect.fail(failure("generateText", parts.failure))
       if (generated.warnings.length === 0 && !isFiltered(generated)) return answered
-      return Effect.andThen(Effect.andThen(warn(generated.warnings, model), warnOf(generated, model)), answered)
+      return Effect.andThen(Effect.andThen(Warning.tell(model, generated.warnings), warnOf(generated, model)), answered)
     } catch (error) {
       return Effect.fail(failure("generateText", malformed(error)))
     }

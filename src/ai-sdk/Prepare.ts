@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { LanguageModelV4CallOptions, SharedV4Warning } from "@ai-sdk/provider"
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Clock from "effect/Clock"
@@ -14,12 +14,13 @@ import { type AnyModel, isSupported, type Known, unsupported } from "./AnyModel.
 import { type Asking, toCallOptions } from "./CallOptions.ts"
 import * as Download from "./Download.ts"
 import { reasonOf, type When } from "./Failure.ts"
-import { type Ending, isFiltered, warningText } from "./Finish.ts"
+import { type Ending, isFiltered } from "./Finish.ts"
 import { hasAddresses } from "./Messages.ts"
 import { CurrentSettings, over, type Settings, wrongIn } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
 import * as Timeouts from "./Timeouts.ts"
+import * as Warning from "./Warning.ts"
 import * as Wrong from "./Wrong.ts"
 
 /** How a model is asked. */
@@ -48,17 +49,9 @@ export const attempt = <A>(
     (error) => error._tag === "Thrown" ? failed(method, error.error, isAnswering) : Effect.fail(failure(method, error))
   )
 
-/** Logs a provider's warnings. */
-export const warn = (warnings: ReadonlyArray<SharedV4Warning>, { modelId, provider }: AnyModel): Effect.Effect<void> =>
-  warnings.length === 0 ? Effect.void : Effect.logWarning(
-    `${provider} ${modelId}: ${warnings.map(warningText).join("; ")}`
-  )
-
 /** Logs that an answer isn't what the model would have said. */
-export const warnOf = (ending: Ending, { modelId, provider }: AnyModel): Effect.Effect<void> =>
-  isFiltered(ending)
-    ? Effect.logWarning(`${provider} ${modelId}: the provider's content filter ended the answer`)
-    : Effect.void
+export const warnOf = (ending: Ending, model: AnyModel): Effect.Effect<void> =>
+  isFiltered(ending) ? Warning.say(model, "the provider's content filter ended the answer") : Effect.void
 
 /** A model, and the options of every request to it. */
 export interface Given {
@@ -113,7 +106,8 @@ export const prepareAll = (
   const { model } = given
   const downloading = withDownloads(method, given, prepared)
   if (Result.isFailure(prepared) || model.specificationVersion !== "v3") return downloading
-  return Effect.andThen(warn(Specification3.unsupported(prepared.success.options), model), downloading)
+  const unsupported = Specification3.unsupported(prepared.success.options)
+  return unsupported === undefined ? downloading : Effect.andThen(Warning.say(model, unsupported), downloading)
 }
 
 const withDownloads = (

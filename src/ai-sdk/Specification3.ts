@@ -11,8 +11,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
   LanguageModelV4ToolResultOutput,
-  SharedV4FileData,
-  SharedV4Warning
+  SharedV4FileData
 } from "@ai-sdk/provider"
 import * as Base64 from "effect/encoding/Base64"
 import { freeze } from "./Frozen.ts"
@@ -82,17 +81,11 @@ const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
   return converted
 }
 
-/** Returns what a model of specification 3 isn't sent of a request. */
-export const unsupported = (
-  { reasoning }: Pick<LanguageModelV4CallOptions, "reasoning">
-): ReadonlyArray<SharedV4Warning> =>
+/** Says what a model of specification 3 isn't sent of a request, if anything. */
+export const unsupported = ({ reasoning }: Pick<LanguageModelV4CallOptions, "reasoning">): string | undefined =>
   reasoning === undefined || reasoning === "provider-default"
-    ? []
-    : [{
-      type: "unsupported",
-      feature: "reasoning",
-      details: "this model is of specification 3: use the provider's own option"
-    }]
+    ? undefined
+    : "unsupported: reasoning (this model is of specification 3: use the provider's own option)"
 
 /** Returns a request as a model of specification 3 reads it. */
 export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {

@@ -22,10 +22,11 @@ import type { Asking } from "./CallOptions.ts"
 import { askedOf } from "./Content.ts"
 import { isCutOff, isUnexplained, malformed } from "./Failure.ts"
 import { isFiltered } from "./Finish.ts"
-import { attempt, failed, failure, type Given, prepareAll, type Prepared, warn, warnOf } from "./Prepare.ts"
+import { attempt, failed, failure, type Given, prepareAll, type Prepared, warnOf } from "./Prepare.ts"
 import * as Specification3 from "./Specification3.ts"
 import * as Streamed from "./Streamed.ts"
 import * as Timeouts from "./Timeouts.ts"
+import * as Warning from "./Warning.ts"
 
 const start = (
   model: AnyModel,
@@ -50,7 +51,7 @@ type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<
 /** Logs what a part warns of, if it does. */
 const warningOf = (part: Streamed.Part, model: AnyModel): Effect.Effect<void> | undefined =>
   part.type === "stream-start" && part.warnings.length > 0
-    ? warn(part.warnings, model)
+    ? Warning.tell(model, part.warnings)
     : part.type === "finish" && isFiltered(part)
     ? warnOf(part, model)
     : undefined

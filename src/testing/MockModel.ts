@@ -63,6 +63,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentOverrides } from "../agent/definition/Overrides.ts"
+import * as StandIn from "../agent/definition/StandIn.ts"
 import * as NativeModel from "../model/NativeModel.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
@@ -256,13 +257,18 @@ export const layer = <R>(
   }))
 
 /**
- * Provides mock handlers for a toolkit: each call returns the `result` that the script set in `MockResponse.toolCall`, or else what `table`
- * has for its tool. `toolCalls` returns these calls.
+ * Provides mock handlers for a toolkit, in place of those from the environment and of those that an agent's toolkit brings.
+ *
+ * Each call returns the `result` that the script set in `MockResponse.toolCall`, or else what `table` has for its tool. `toolCalls` returns
+ * these calls.
  *
  * **Details**
  *
  * Results are what the tools' own handlers would return, so they are encoded by the schema of the tool. With `isFailure` the handler fails
  * with the `result`. A call without a result in the script or the table dies with `UnansweredCall`.
+ *
+ * They stand in for handlers that a toolkit brings (`yield* toolkit`) only in runs of agents, not where `effect/ai` itself runs the tools.
+ * Nor do they reach another tool of the same name.
  *
  * **Example** (A tool that is never run)
  *
@@ -303,9 +309,14 @@ export const handlers = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>,
   table: ToolTable<Tools> = {}
 ): Layer.Layer<Tool.HandlersFor<Tools>, never, MockModel> =>
-  toolkit.toLayer(
-    Effect.map(
-      MockModel,
-      ({ given, toolCalls }) => handlersOf(toolkit, table, given, toolCalls) as Toolkit.HandlersFrom<Tools>
+  Layer.effectContext(Effect.flatMap(MockModel, ({ given, toolCalls }) => {
+    const made = handlersOf(toolkit, table, given, toolCalls)
+    return Effect.map(
+      toolkit.toHandlers(made as Toolkit.HandlersFrom<Tools>),
+      (handlers) =>
+        Object.entries(made).reduce(
+          (context, [name, handler]) => StandIn.add(context, toolkit.tools[name]!, handler),
+          handlers
+        )
     )
-  )
+  }))

@@ -8,6 +8,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
+import type { ToolHandler } from "../agent/definition/Overrides.ts"
 import { shown } from "./handler/Shown.ts"
 import type { GivenResult } from "./MockResponse.ts"
 
@@ -77,7 +78,7 @@ export const handlersOf = (
   table: Readonly<Record<string, unknown>>,
   given: (id: string) => GivenResult | undefined,
   calls: Array<CallOfTool>
-): Readonly<Record<string, Entry>> => {
+): Readonly<Record<string, ToolHandler>> => {
   const known = Object.keys(table)
   const answer = (name: string, params: unknown, context: Context): Effect.Effect<unknown, unknown, unknown> => {
     const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId)
@@ -89,7 +90,7 @@ export const handlersOf = (
     const value = typeof entry === "function" ? (entry as Entry)(params, context) : entry
     return Effect.isEffect(value) ? value : Effect.succeed(value)
   }
-  const handler = (name: string): Entry => (params, context) =>
+  const handler = (name: string): ToolHandler => (params, context) =>
     Effect.suspend(() => {
       const index = calls.length
       const call = { id: context.toolCallId, name, params }

@@ -1,9 +1,9 @@
 /** What a provider alone shows or takes, through its clients over a socket: files, its own tools, citations, choices. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Logger, Option, Schema, Stream } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation } from "troupe"
-import { InstructionChain, MockModel, MockProvider } from "troupe/testing"
+import { InstructionChain, MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { served } from "../testing/provider/serve.ts"
 import { bodies } from "./bodies.ts"
 import { layerOf, type Protocol, providers } from "./providers.ts"
@@ -86,6 +86,31 @@ const searched = make(
   ]),
   step("Bye.")
 )
+
+describe("a conversation that another provider's model began", () => {
+  it.effect("is nowhere in the log, unless content is recorded", () =>
+    Effect.gen(function*() {
+      const agent = Agent.make("a")
+      const begun = yield* Effect.provide(Agent.run(agent, "Think."), layerOf(providers["Anthropic"]!))
+      const logged = Effect.fnUntraced(function*(recordsContent: boolean) {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+        yield* Agent.continueConversation(agent, begun, "And?").pipe(
+          Effect.provide([layerOf(providers["OpenAI's responses"]!), Logger.layer([logger])]),
+          Effect.provideService(Agent.RecordContent, recordsContent)
+        )
+        return lines
+      })
+      assert.deepStrictEqual(yield* logged(false), [
+        "openai.responses gpt-5: other: reasoning; Agent.RecordContent logs all words"
+      ])
+      const [line] = yield* logged(true)
+      assert.include(line, "Skipping reasoning part")
+      assert.include(line, "My own thought.")
+    }).pipe(Effect.provide(served({
+      handler: MockModel.make(() => MockResponse.all(MockResponse.reasoning("My own thought."), "Yes."))
+    }))))
+})
 
 for (const [what, provider] of Object.entries(providers)) {
   const { protocol, specification } = provider

@@ -385,6 +385,25 @@ describe("A file by address", () => {
       assert.lengthOf(asked, 7)
     }))
 
+  it.effect("is named by its address in an error, whatever its scheme, without what may be a key in it", () =>
+    Effect.gen(function*() {
+      const { asked, fetch } = server(() => bytes())
+      const addresses = [
+        ["s3://ada:secret@bucket/key.png?secret#secret", "s3://bucket/key.png"],
+        ["gs://bucket:80/a@b//c@d", "gs://bucket:80/a@b//c@d"],
+        ["file:///etc/passwd?secret", "file:///etc/passwd"],
+        ["blob:https://ada:secret@house/1?secret", "blob:https://house/1"],
+        ["urn:isbn:1?secret", "urn:isbn:1"],
+        ["https://ada:secret@house:8080/a?secret#secret", "https://house:8080/a"]
+      ] as const
+      for (const [href, named] of addresses) {
+        const error = yield* failing(href, { fetch })
+        assert.include(error?.message, `The file at ${named} can't be sent`)
+        assert.notInclude(error?.message, "secret")
+      }
+      assert.deepStrictEqual(asked, [])
+    }))
+
   it.effect("is downloaded for all who wait for it, until the last of them is interrupted, and then anew", () =>
     Effect.gen(function*() {
       const started: Array<{ readonly signal: AbortSignal; readonly answer: (response: Response) => void }> = []

@@ -88,6 +88,20 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
     url: "https://house/v1",
     description: "failed"
   }],
+  [
+    "no connection to an address that holds a key",
+    call({ url: "https://ada:secret@house/v1?secret#secret", cause: coded("ECONNREFUSED") }),
+    "NetworkError",
+    true,
+    { url: "https://house/v1" }
+  ],
+  [
+    "an address that is none, and holds a key",
+    call({ url: "//ada:secret@house/v1#secret", cause: coded("ERR_INVALID_URL") }),
+    "NetworkError",
+    false,
+    { reason: "InvalidUrlError", url: "//house/v1" }
+  ],
   ["a connection that broke", new TypeError("terminated"), "NetworkError", true],
   ["a socket that broke", new Error("x", { cause: coded("UND_ERR_SOCKET") }), "NetworkError", true],
   ["a time-out of the client", named("TimeoutError"), "NetworkError", true],

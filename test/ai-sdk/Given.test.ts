@@ -1,9 +1,9 @@
 /** What of a model's answer arrives, at once and streamed, and what of it goes back to the provider. */
-import type { LanguageModelV4Content, LanguageModelV4StreamPart } from "@ai-sdk/provider"
+import type { LanguageModelV4Content, LanguageModelV4StreamPart, SharedV4Warning } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schema, Stream, Tracer } from "effect"
 import { type AiError, LanguageModel, Model, type Response, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState } from "troupe"
+import { Agent, AgentState, Guardrail } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { finish, saying, saying3, streaming } from "./stub.ts"
 
@@ -510,26 +510,58 @@ describe("AiSdkModel", () => {
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
     }))
 
-  it.effect("logs what the provider warns of, once for each request", () =>
+  it.effect("logs what the provider warns of, once for each request, and its words only if content is recorded", () =>
     Effect.gen(function*() {
-      const lines: Array<string> = []
-      const logger = Logger.make<unknown, void>(({ logLevel, message }) =>
-        void lines.push(`${logLevel} ${String(message)}`)
-      )
       const warnings = [
         { type: "unsupported", feature: "seed" },
         { type: "compatibility", feature: "json", details: "by a tool" },
         { type: "deprecated", setting: "user", message: "use safety" },
-        { type: "other", message: "beware" }
+        { type: "other", message: "logprobs and Text parts of tools: {\"source\":\"Hi\"}" },
+        { type: "other", message: "Hi" }
       ] as const
-      yield* Effect.gen(function*() {
-        yield* generated([], { warnings: [...warnings] })
-        yield* run([{ type: "stream-start", warnings: [...warnings] }, end])
-        yield* generated([])
-      }).pipe(Effect.provide(Logger.layer([logger])))
-      const line =
-        "Warn house.chat one: unsupported: seed; compatibility: json (by a tool); deprecated: user (use safety); beware"
-      assert.deepStrictEqual(lines, [line, line])
+      const logged = Effect.fnUntraced(function*(recordsContent: boolean, warnings: ReadonlyArray<SharedV4Warning>) {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ logLevel, message }) =>
+          void lines.push(`${logLevel} ${String(message)}`)
+        )
+        yield* Effect.gen(function*() {
+          yield* generated([], { warnings: [...warnings] })
+          yield* run([{ type: "stream-start", warnings: [...warnings] }, end])
+          yield* generated([])
+        }).pipe(Effect.provideService(Agent.RecordContent, recordsContent), Effect.provide(Logger.layer([logger])))
+        return lines
+      })
+      const whole =
+        "Warn house.chat one: unsupported: seed; compatibility: json (by a tool); deprecated: user (use safety); "
+        + "logprobs and Text parts of tools: {\"source\":\"Hi\"}; Hi"
+      assert.deepStrictEqual(yield* logged(true, warnings), [whole, whole])
+      const bare = "Warn house.chat one: unsupported: seed; compatibility: json; deprecated: user; "
+        + "other: logprobs, Text, tool; other; Agent.RecordContent logs all words"
+      assert.deepStrictEqual(yield* logged(false, warnings), [bare, bare])
+      const seed = "Warn house.chat one: unsupported: seed"
+      assert.deepStrictEqual(yield* logged(false, warnings.slice(0, 1)), [seed, seed])
+    }))
+
+  it.effect("never logs the words of a warning while a guardrail beside the request judges the input", () =>
+    Effect.gen(function*() {
+      for (const isParallel of [false, true]) {
+        const lines: Array<string> = []
+        const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+        const agent = Agent.make("a", {
+          guardrails: {
+            input: [Guardrail.make("g", () => Guardrail.pass, { mode: isParallel ? "parallel" : "blocking" })]
+          }
+        })
+        const { model } = saying([[{ type: "text", text: "Hm." }]], {
+          warnings: [{ type: "other", message: "The text is Hi" }]
+        })
+        yield* Agent.run(agent, "Hi").pipe(
+          Effect.provideService(Agent.RecordContent, true),
+          Effect.provide([AiSdkModel.layer(model), Logger.layer([logger])])
+        )
+        const said = isParallel ? "other: text; Agent.RecordContent logs all words" : "The text is Hi"
+        assert.deepStrictEqual(lines, [`house.chat one: ${said}`])
+      }
     }))
 
   it.effect("logs that a model of specification 3 doesn't get the setting `reasoning`, whole and streamed", () =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Data, Effect, Option, Result, Schema } from "effect"
+import { Arbitrary, Data, Effect, Logger, Option, Result, Schema } from "effect"
 import { AgentState, Conversation, Handoff, HandoffPolicy } from "troupe"
 import { below, conversation, oneOf, state } from "../domain/arbitraries.ts"
 import { problems } from "../domain/legal.ts"
@@ -475,6 +475,15 @@ describe("HandoffPolicy", () => {
         assert.deepStrictEqual(HandoffPolicy.internalsOf(failing).transforms.map(({ onFailure }) => onFailure), [
           "Keep"
         ])
+      }))
+
+    it.effect("is logged when it fails, without the words of its error", () =>
+      Effect.gen(function*() {
+        const lines: Array<unknown> = []
+        const logger = Logger.make<unknown, void>(({ cause, message }) => void lines.push(message, cause.reasons))
+        const failing = HandoffPolicy.mapConversation(() => Effect.fail(new Lost({ what: "Hello" })))
+        yield* Effect.provide(arrives(failing, hello), Logger.layer([logger]))
+        assert.deepStrictEqual(lines, [["The conversation crosses from \"a\" to \"b\" unchanged: Lost"], []])
       }))
 
     it.effect("fails where it is to, with what it failed with", () =>

@@ -237,4 +237,22 @@ describe("A cassette around what an agent brings along", () => {
       assert.strictEqual(yield* run.pipe(Effect.provide(playing(path))), "Mocked.")
       assert.deepStrictEqual(count, { built: 0, asked: 0 })
     }).pipe(withFiles))
+
+  it.effect("records mock handlers that stand in for its own, however their layers are merged", () =>
+    Effect.gen(function*() {
+      const { done, toolkit } = own()
+      const run = Effect.map(Agent.run(Agent.make("own", { toolkit }), "How warm?"), results)
+      const mocked = "1999-01-01T00:00:00.000Z"
+      const model = MockModel.layer(MockModel.queue(weather(today), "It is warm."))
+      const handlers = MockModel.handlers(Weather, { get_weather: new Date(mocked) })
+      for (const isOutside of [true, false]) {
+        const path = yield* newPath
+        const recorder = Cassette.layer(path, { mode: "record" })
+        const layer = isOutside ? Layer.provideMerge(recorder, handlers) : Layer.merge(handlers, recorder)
+        const recording = Layer.fresh(Layer.provideMerge(layer, model))
+        assert.deepStrictEqual(yield* Effect.provide(run, recording), [mocked])
+        assert.deepStrictEqual(yield* Effect.provide(run, playing(path)), [mocked])
+      }
+      assert.deepStrictEqual(done, [])
+    }).pipe(withFiles))
 })

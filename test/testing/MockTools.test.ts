@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Schedule, Schema } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, ToolPolicy } from "troupe"
+import { Agent, AgentState, Handoff, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { defectOf } from "./outcome.ts"
 
@@ -32,6 +32,17 @@ const provide = (
   )
 
 const answer = Effect.map(Agent.run(reporter, "How warm?"), AgentState.text)
+
+/** The toolkit with handlers of its own, which give this weather. */
+const bringing = (celsius: number) =>
+  Effect.provide(
+    Weather,
+    Weather.toLayer({
+      get_weather: () => Effect.succeed(celsius),
+      today: () => Effect.succeed(new Date(0)),
+      notify: () => Effect.void
+    })
+  )
 
 describe("MockModel.handlers", () => {
   it.effect("gives each call what the script gave for it, encoded by its schema", () =>
@@ -149,6 +160,64 @@ describe("MockModel.handlers", () => {
         MockModel.layer(MockModel.queue(weather("Paris", { result: 22 }), told))
       ])
       assert.strictEqual(said, "[3]")
+    }))
+
+  it.effect("stands in for handlers that a toolkit brings, which aren't run, also under a policy", () =>
+    Effect.gen(function*() {
+      const own = yield* bringing(1)
+      for (const toolkit of [own, ToolPolicy.setAll(own, { timeout: "1 second" })]) {
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(Agent.make("own", { toolkit }), "How warm?")
+          assert.strictEqual(AgentState.text(state), "[22,7,{\"failed\":\"Rome\"}]")
+          const calls = yield* MockModel.toolCalls
+          assert.deepStrictEqual(calls.map(({ params }) => params), ["Paris", "Oslo", "Rome"].map((city) => ({ city })))
+        }).pipe(provide(
+          { get_weather: ({ city }) => city === "Rome" ? Effect.fail(city) : 22 },
+          MockResponse.all(weather("Paris"), weather("Oslo", { result: 7 }), weather("Rome")),
+          told
+        ))
+      }
+    }))
+
+  it.effect("stands in for no other tool of its name, wherever two toolkits bring theirs", () =>
+    Effect.gen(function*() {
+      const Other = Toolkit.make(Tool.make("get_weather", { success: Schema.String }))
+      const other = Agent.make("other", {
+        description: "Knows other weather",
+        toolkit: yield* Effect.provide(Other, Other.toLayer({ get_weather: () => Effect.succeed("real") }))
+      })
+      const agent = Agent.make("own", { toolkit: yield* bringing(1), handoffs: [Handoff.to(other)] })
+      const run = Effect.map(Agent.run(agent, "How warm?"), AgentState.text)
+      const model = MockModel.layer(MockModel.byAgent({
+        own: MockModel.queue(weather("Paris"), MockResponse.toolCall("handoff_to_other", {})),
+        other: MockModel.queue(
+          MockResponse.toolCall("get_weather", {}),
+          (request) =>
+            JSON.stringify(request.messages.flatMap((message) =>
+              message.role === "tool"
+                ? message.content.flatMap((part) =>
+                  "result" in part && part.name === "get_weather" ? [part.result] : []
+                )
+                : []
+            ))
+        )
+      }))
+      const first = MockModel.handlers(Weather, { get_weather: 22 })
+      const second = MockModel.handlers(Other, { get_weather: "mocked" })
+      const saidWith = (layer: Layer.Layer<never, never, MockModel.MockModel> | typeof first | typeof second) =>
+        Effect.provide(run, Layer.provideMerge(layer, Layer.fresh(model)))
+      const results = yield* Effect.all([
+        saidWith(Layer.empty),
+        saidWith(first),
+        saidWith(Layer.merge(first, second)),
+        saidWith(Layer.merge(second, first))
+      ])
+      assert.deepStrictEqual(results, [
+        "[1,\"real\"]",
+        "[22,\"real\"]",
+        "[22,\"mocked\"]",
+        "[22,\"mocked\"]"
+      ])
     }))
 
   it.effect("works where effect/ai itself runs the tools", () =>

@@ -17,7 +17,7 @@ export type ToolHandler = (
   context: Toolkit.HandlerContext<Tool.Any>
 ) => Effect.Effect<unknown, unknown, unknown>
 
-/** Replaces a model by another one, and a tool's handler by another one. */
+/** Replaces a model by another one, and a tool's handler by another one. The `own` handler may be one that stands in for it. */
 export interface Overrides {
   readonly model?: (own: ModelLayer) => ModelLayer
   readonly handler?: (tool: Tool.Any, own: ToolHandler) => ToolHandler

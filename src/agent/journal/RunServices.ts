@@ -6,8 +6,8 @@
 import * as Clock from "effect/Clock"
 import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
+import { RecordContent } from "../../model/RecordContent.ts"
 import { CurrentObservers, type Observer } from "./Observer.ts"
-import { RecordContent } from "./RecordContent.ts"
 
 /** The surroundings of a run, the same for all runs that begin with the same services. */
 export class RunServices {

@@ -13,11 +13,11 @@ import * as References from "effect/References"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
+import { RecordContent } from "../../model/RecordContent.ts"
 import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
 import { CurrentOperations } from "../journal/OperationsUnderWay.ts"
-import { RecordContent } from "../journal/RecordContent.ts"
 import { OwnConversation } from "../journal/Telemetry.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([

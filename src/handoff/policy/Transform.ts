@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
+import { tagOf } from "../../domain/Described.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 
 /** Marks a policy. */
@@ -37,9 +38,9 @@ export interface Transforming<out E, out R> {
   }
 }
 
-/** Logs that a transform is left out. */
+/** Logs that a transform is left out, with the tag of its error alone: the words of an error may quote the conversation. */
 const warn = (error: unknown, { from, to }: Crossing): Effect.Effect<void> =>
-  Effect.logWarning(`The conversation crosses from "${from}" to "${to}" unchanged`, error)
+  Effect.logWarning(`The conversation crosses from "${from}" to "${to}" unchanged: ${tagOf(error) ?? "Failure"}`)
 
 /** Applies transforms one after the other. If one fails, it is left out and `leaveOut` is called, unless the failure ends the run. */
 export const applyAll = (

@@ -283,11 +283,17 @@ describe("What guardrails don't let pass is kept nowhere", () => {
 describe("A result that doesn't fit", () => {
   const Count = Toolkit.make(Tool.make("count", { success: Schema.Record(Schema.String, Schema.Finite) }))
   const counting = Count.toLayer({ count: () => Effect.succeed({ [marker]: "many" } as never) })
-  for (const guardrails of [undefined, guardrailsOf("masked")]) {
+  const cases = [
+    ["is quoted in the log if content is recorded", true, undefined],
+    ["isn't quoted in the log otherwise", false, undefined],
+    ["isn't where guardrails look at results", true, guardrailsOf("masked")]
+  ] as const
+  for (const [what, recordsContent, guardrails] of cases) {
     it.effect(
-      guardrails === undefined ? "is quoted in the log" : "isn't where guardrails look at results",
+      what,
       () =>
         Effect.gen(function*() {
+          const isQuoted = recordsContent && guardrails === undefined
           const options = guardrails === undefined ? undefined : { guardrails }
           const agents = [
             Agent.make("a", { toolkit: Count, ...options }),
@@ -300,9 +306,9 @@ describe("A result that doesn't fit", () => {
               Logger.layer([Logger.make(({ cause, message }) => void logged.push(message, cause))])
             ])
             assert.include(String(logged[0]), "doesn't fit its schema")
-            assert.strictEqual(search(logged, "", new Set(), []).length > 0, guardrails === undefined)
+            assert.strictEqual(search(logged, "", new Set(), []).length > 0, isQuoted)
           }
-        }).pipe(Effect.provide(counting))
+        }).pipe(Effect.provideService(Agent.RecordContent, recordsContent), Effect.provide(counting))
     )
   }
 })

@@ -23,6 +23,7 @@ import * as Underway from "../../../domain/Underway.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides } from "../../definition/Overrides.ts"
+import * as StandIn from "../../definition/StandIn.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as Handlers from "./Handlers.ts"
 import { isMisfit, isOfToolkit, ownHandler } from "./OwnHandler.ts"
@@ -65,11 +66,23 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
-/** Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and not even that if guardrails judge results. */
-export const refused = ({ definition }: Loop.Loop, { tool }: HandledTool, why: unknown): Effect.Effect<CallResult> => {
+/**
+ * Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and that only if content is recorded
+ * and no guardrails judge results.
+ */
+export const refused = (
+  { definition, journal }: Loop.Loop,
+  { tool }: HandledTool,
+  why: unknown
+): Effect.Effect<CallResult> => {
   const said = `The result of tool "${tool.name}" doesn't fit its schema`
+  const isJudged = definition.guardrails.toolResult.length > 0
   return Effect.as(
-    definition.guardrails.toolResult.length === 0 ? Effect.logWarning(said, why) : Effect.logWarning(said),
+    isJudged
+      ? Effect.logWarning(said)
+      : journal.recordsContent
+      ? Effect.logWarning(said, why)
+      : Effect.logWarning(`${said}; Agent.RecordContent logs why`),
     failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
   )
 }
@@ -183,9 +196,9 @@ const fromToolkit = (
   params: unknown,
   handle: NonNullable<HandledTool["handle"]>
 ): Attempt =>
-  Effect.flatMap(CurrentOverrides, (overrides) => {
-    const own = ownHandler(entry, handle)
-    const handler = overrides.handler?.(entry.tool, own) ?? own
+  Effect.withFiber((fiber) => {
+    const own = StandIn.find(fiber.context, entry.tool) ?? ownHandler(entry, handle)
+    const handler = fiber.getRef(CurrentOverrides).handler?.(entry.tool, own) ?? own
     return Effect.suspend(() => handler(params, contextOf(loop, call, entry)))
   }).pipe(
     Effect.flatMap((value) => encodeSuccess(loop, entry, value)),

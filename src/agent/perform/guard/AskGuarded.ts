@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import type * as Answer from "../../../domain/ModelAnswer.ts"
+import { RecordContent } from "../../../model/RecordContent.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { ask, askUnguarded, type Counted, responded, tell, withOwnIds } from "../ask/AskModel.ts"
@@ -42,7 +43,9 @@ const answerBeside = (
       return isHeldOn ? Effect.void : HeldBack.release(loop, held, () => true)
     }
   )
-  return Effect.all([answerOf(loop, held), passed], { concurrency: 2 }).pipe(
+  // A provider may quote the input in a warning, and the guardrails may yet block it.
+  const unrecorded = Effect.provideService(answerOf(loop, held), RecordContent, false)
+  return Effect.all([unrecorded, passed], { concurrency: 2 }).pipe(
     Effect.map(([answer]) => answer),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
