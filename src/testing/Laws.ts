@@ -95,8 +95,9 @@ const runs = (
  * - States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists.
  * - Events fit the state, each start has its end, and stored events give the same state. Usage adds up, and nothing dies.
  * - A streamed run ends in the same state and sends its models the same requests.
- * - A run that is continued from any of its states ends in the same state. States around an answer that a guardrail blocked, that broke off
- *   or that wasn't taken are left out. If called agents work in parallel and a limit is met, a continued run may end differently.
+ * - A run that is continued from any of its states ends in the same state. States around an answer that isn't in the
+ *   conversation, for example because a guardrail blocked it or it broke off, are left out. If called agents work in parallel and a limit is
+ *   met, a continued run may end differently.
  * - An interruption anywhere leaves a legal state.
  * - Calls that await approval are approved, denied or left, and awaited results are given, given as failures or left. Runs that continue
  *   from there keep the laws too.

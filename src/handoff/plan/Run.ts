@@ -3,7 +3,8 @@
  *
  * 1. `Progress`, which is pure, decides what can run; this module runs it.
  * 2. The first node that fails ends the run: the others are interrupted and waited for.
- * 3. Whatever ends the run, the results have every node that ended, even if it ended while others were interrupted.
+ * 3. Whatever ends the run, the results have every node that ended with a result. One that can't be interrupted runs to its end after another
+ *    failed, and has no result, because its fiber ends as interrupted.
  *
  * @since 0.1.0
  */
