@@ -4,7 +4,7 @@ import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
 import { alone, assistant, boss, gate, gated } from "./assistant.ts"
-import { folder, isEnd, type Kept, serve } from "./serving.ts"
+import { folder, isEnd, type Kept, logging, serve } from "./serving.ts"
 import { type Failing, failing } from "./stores.ts"
 
 /** Until the cluster has looked for messages without an answer. */
@@ -195,6 +195,27 @@ describe("a run", () => {
       yield* serving.until(id, isEnd, cursor)
       assert.strictEqual(AgentState.text((yield* conversations.read({ params })).state), "Here I am.")
     }))
+
+  it.live("is named in the log once if it fails, by an error or by a defect, and not if it is interrupted", () => {
+    const { lines, logged } = logging()
+    return logged(Effect.gen(function*() {
+      const { answer, asked } = gate()
+      const model = MockModel.queue(MockResponse.httpError(401), () => Effect.die(new Error("a bug")), answer)
+      const serving = yield* serve({ agents: assistant(model) })
+      for (const expected of [/^A run failed: .*InvalidKey/, /^A run failed: a bug$/]) {
+        const { id } = yield* serving.begin()
+        const told = yield* serving.until(id, isEnd)
+        assert.strictEqual(told.at(-1)!.event, "RunFailed")
+        yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => lines.length > 0, times: 100 })
+        assert.lengthOf(lines, 1)
+        assert.match(lines.pop()!, expected)
+      }
+      const { conversations, params } = yield* serving.begin()
+      yield* asked
+      yield* conversations.cancel({ params })
+      assert.deepEqual(lines, [])
+    }))
+  })
 
   it.live("goes on once its store does", () =>
     Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /**
  * The service on a loopback socket, over a store in a folder of its own, and clients of it.
  */
-import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Layer, Logger, Option, Redacted, Scope, Stream } from "effect"
 import { EntityId, ShardId, Sharding } from "effect/cluster"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
@@ -192,6 +192,13 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
     stop: Scope.close(scope, Exit.void)
   }
 })
+
+/** What is logged, a line for each entry with its cause. */
+export const logging = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  return { lines, logged: Effect.provide(Logger.layer([logger])) }
+}
 
 /** Whether an event ends a run, and not that of an agent that was called. */
 export const isEnd = ({ data, event }: Told): boolean =>

@@ -46,6 +46,14 @@ const isRefused = (exit: Exit.Exit<Conversation.Begun, unknown>): boolean =>
     ? !exit.value.isNew
     : !Cause.hasInterrupts(exit.cause) && !(Cause.squash(exit.cause) instanceof Unavailable)
 
+/** Logs why a run failed, with the place of a bug. One that is interrupted didn't fail, and what can't be kept is gone on with. */
+const tellFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
+  const error = Cause.squash(cause)
+  if (Cause.hasInterruptsOnly(cause) || Session.isSessionError(error)) return Effect.void
+  const line = `A run failed: ${error instanceof Error ? error.message : String(error)}`
+  return Cause.hasDies(cause) ? Effect.logError(line, cause) : Effect.logWarning(line)
+}
+
 /** Lets a run wait for its turn before each step. */
 export const turning = (turns: Turns.Turns): Agent.Observer => {
   let turn: Turns.Turn | undefined
@@ -88,12 +96,7 @@ const make = Effect.gen(function*() {
         const self = {}
         running.add(self)
         return around(Agent.observe(run, turning(turns))).pipe(
-          Effect.tapError((error) =>
-            // What can't be kept is gone on with.
-            Session.isSessionError(error)
-              ? Effect.void
-              : Effect.logWarning(`A run failed: ${error instanceof Error ? error.message : String(error)}`)
-          ),
+          Effect.tapCause(tellFailure),
           Effect.annotateLogs({ conversation: id }),
           Effect.annotateSpans({ "gen_ai.conversation.id": id }),
           Effect.ensuring(Effect.sync(() => {
