@@ -329,7 +329,10 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
           [problem(413, "body-too-large"), "That is too long"],
           [problem(429, "too-many-requests", { limit: "runs", retryAfter: 2 }), "Too many answers under way"],
           [problem(429, "too-many-requests", { limit: "rate", retryAfter: 9 }), "You can go on in"],
-          [problem(503, "unavailable", { retryAfter: 1 }), "The service can't do that now"],
+          [
+            problem(503, "unavailable", { retryAfter: 1, detail: "Too many conversations are open at a time" }),
+            "Too many conversations are open at a time."
+          ],
           [{ status: 500, body: "oops" }, "The service answered 500"]
         ] as const
         for (const [response, text] of cases) {

@@ -93,6 +93,7 @@ export interface Setup {
   /** Makes other ones of the service's list and of the logs. */
   readonly wrap?: (kept: Kept) => Kept
   readonly agents?: Layer.Layer<Agents>
+  readonly cluster?: typeof Cluster.single
   readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
 }
 
@@ -103,7 +104,7 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const store = options.store ?? (yield* folder())
   const cluster: Layer.Layer<Layer.Success<typeof Cluster.single>, unknown, SqlClient.SqlClient> = store.isShared
     ? Place.member({ host: "127.0.0.1", port: undefined })
-    : Cluster.single
+    : options.cluster ?? Cluster.single
   const tables = Layer.unwrap(Effect.map(Layer.build(Layer.fresh(Store.layer)), (made) => {
     const kept: Kept = {
       list: Context.get(made, Store.Store),

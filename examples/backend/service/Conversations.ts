@@ -21,7 +21,7 @@ import { Desk } from "./Desk.ts"
 import { follow, type Numbered } from "./follow.ts"
 import { Runs } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
-import { unavailableIn } from "./unavailable.ts"
+import { outOfReach, storeAway, unavailableIn } from "./unavailable.ts"
 
 type View = typeof Api.View.Type
 type Summary = typeof Api.Summary.Type
@@ -102,17 +102,15 @@ const make = Effect.gen(function*() {
 
   const away: Effect.Effect<never, Unavailable> = Effect.suspend(() =>
     store.isAway()
-      ? Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
+      ? Effect.fail(storeAway)
       : Effect.delay(away, "100 millis")
   )
-
-  const outOfReach = Effect.fail(new Unavailable({ detail: "The conversation can't be reached", retryAfter: 1 }))
 
   /** Asks a conversation, for a while, and only as long as the store isn't away. Instances that leave interrupt what they are asked. */
   const asked = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
     Effect.raceFirst(self, away).pipe(
-      Effect.timeoutOrElse({ duration: patience, orElse: () => outOfReach }),
-      Effect.catchCauseIf(Cause.hasInterruptsOnly, () => outOfReach)
+      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(outOfReach) }),
+      Effect.catchCauseIf(Cause.hasInterruptsOnly, () => Effect.fail(outOfReach))
     )
 
   const reached = <A, R>(self: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<A, Unavailable, R> =>
