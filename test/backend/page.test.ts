@@ -415,27 +415,6 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await say(page, "Where is order 1043?")
         await log(page).getByText("due on 18 March").waitFor()
         assert.strictEqual(refused, 1)
-        // A process dies in the middle of an answer, and another goes on with the run.
-        const at = { path: ["orders"], calls: [], step: 0, sequence: 0, at: 0 }
-        const events = [
-          { _tag: "RunStarted", ...at },
-          { _tag: "ModelCallStarted", ...at, attempt: 0 },
-          { _tag: "TextDelta", ...at, delta: "Half an answer" },
-          { _tag: "RunStarted", ...at }
-        ]
-        let reads = 0
-        const readAgain = page.waitForResponse((response) =>
-          /conversations\/[^/]+$/.test(response.url()) && ++reads === 2
-        )
-        await intercept(page, "**/events", (route) =>
-          route.fulfill({
-            contentType: "text/event-stream",
-            body: events.map((event, index) => `id: ${1e9 + index}\ndata: ${JSON.stringify(event)}\n\n`).join("")
-          }))
-        await page.reload()
-        await readAgain
-        await page.getByText("Half an answer").waitFor({ state: "detached" })
-        await log(page).getByText("due on 18 March").waitFor()
         const address = page.url()
         await page.getByRole("button", { name: "Delete" }).click()
         await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
