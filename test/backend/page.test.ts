@@ -352,6 +352,7 @@ layer(Chromium.layer, { excludeTestServices: true })("the page", (it) => {
         await page.getByRole("button", { name: "Send", exact: true }).waitFor()
         assert.strictEqual(await page.locator(".said").count(), 1)
         await notice.filter({ hasText: "The service can't be reached" }).waitFor()
+        await notice.filter({ hasText: "Messages that weren't sent stay while this conversation is open." }).waitFor()
         await notice.getByRole("button", { name: "Dismiss" }).click()
         await notice.waitFor({ state: "hidden" })
       })

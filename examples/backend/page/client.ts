@@ -278,7 +278,10 @@ export const explain = (problem: Problem): { readonly title: string; readonly ad
         advice: problem.detail === "" ? "Try again." : `${problem.detail}.`
       }
     case "unreachable":
-      return { title: "The service can't be reached", advice: "Check the network. Nothing that was sent is lost." }
+      return {
+        title: "The service can't be reached",
+        advice: "Check the network. Messages that weren't sent stay while this conversation is open."
+      }
     default:
       return { title: problem.title, advice: "Try again." }
   }
