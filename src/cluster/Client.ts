@@ -96,7 +96,10 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
    */
   readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Continues a conversation that stopped at a failure, a limit or an interruption, and returns the answer as `say` does. */
+  /**
+   * Continues a conversation after a failure or an interruption, and returns the answer as `say` does. A run that met a limit meets it
+   * again.
+   */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
   /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it was answered before. */

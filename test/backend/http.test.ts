@@ -1,11 +1,14 @@
+import { NodeCrypto } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Redacted } from "effect"
+import { Duration, Effect, Exit, Layer, Redacted } from "effect"
+import { SingleRunner } from "effect/cluster"
 import { connect } from "node:net"
+import { Conversation } from "troupe/cluster"
 import { MockModel } from "troupe/testing"
 import { maxMessageLength } from "../../examples/backend/api/Conversations.ts"
 import { readTokens } from "../../examples/backend/config.ts"
 import { assistant } from "./assistant.ts"
-import { colleagueOf, isEnd, serve, tokenOf } from "./serving.ts"
+import { colleagueOf, isEnd, logging, serve, tokenOf } from "./serving.ts"
 
 const json = { "content-type": "application/json" }
 
@@ -406,6 +409,34 @@ it.live("Connections are kept for longer than proxies keep theirs", () =>
     const response = yield* serving.fetch("/health")
     assert.strictEqual(response.headers.get("keep-alive"), "timeout=75")
   }))
+
+it.live("An instance that has as many conversations in memory as it may says so, and not that its store is away", () => {
+  const { lines, logged } = logging()
+  const cluster = SingleRunner.layer({
+    runnerStorage: "memory",
+    shardingConfig: Conversation.sharding({ maxResidentEntities: 1 })
+  }).pipe(Layer.provide(NodeCrypto.layerDigest))
+  return logged(Effect.gen(function*() {
+    const serving = yield* serve({ cluster, agents: assistant(MockModel.queue("Hello.")) })
+    const first = yield* serving.begin()
+    yield* serving.until(first.id, isEnd)
+    const { id } = yield* serving.open()
+    for (
+      const response of [
+        yield* serving.fetch(`/v1/conversations/${id}`),
+        yield* serving.fetch(`/v1/conversations/${id}/messages`, post(`{"text":"Hello"}`)),
+        yield* serving.fetch(`/v1/conversations/${id}/cancel`, { method: "POST" })
+      ]
+    ) {
+      assert.strictEqual(response.status, 503)
+      assert.strictEqual(response.headers.get("retry-after"), "5")
+      assert.include(yield* problemOf(response), { detail: "Too many conversations are open at a time" })
+    }
+    assert.deepEqual(lines, [])
+    // What is open can go on.
+    assert.isFalse((yield* first.conversations.read({ params: first.params })).isRunning)
+  }))
+})
 
 describe("the description of the API", () => {
   it.live("is served with its page, which loads nothing from other hosts", () =>

@@ -100,6 +100,35 @@ postgres.describe("Two instances on one Postgres", () => {
     30_000
   )
 
+  it.live(
+    "hold the limit of a tenant's runs together, also for messages that come at once",
+    () =>
+      Effect.gen(function*() {
+        const database = yield* postgres.make
+        const { agents } = gated()
+        const settings = { grace: Duration.zero, limits: { runs: 8 } }
+        const instance = Effect.flatMap(database.open(), (store) => serve({ store, agents, settings }))
+        const [one, other] = [yield* instance, yield* instance]
+        yield* met(one, other)
+        const chats = yield* Effect.forEach(
+          Array.from({ length: 40 }, (_, at) => at % 2 === 0 ? one : other),
+          (asked) => asked.open()
+        )
+        const said = yield* Effect.forEach(chats, ({ conversations, params }) =>
+          Effect.match(conversations.say({ params, payload: { text: "Hello" } }), {
+            onSuccess: () =>
+              undefined,
+            onFailure: (error) => error
+          }), { concurrency: "unbounded" })
+        const refused = said.filter((error) =>
+          error !== undefined
+        )
+        assert.lengthOf(refused, 32)
+        for (const error of refused) assert.deepInclude(error, { _tag: "TooManyRequests", limit: "runs" })
+      }),
+    30_000
+  )
+
   it.live("answer what awaits approval on either", () =>
     Effect.gen(function*() {
       const database = yield* postgres.make

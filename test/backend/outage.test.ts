@@ -1,19 +1,12 @@
 import { assert, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer, Logger, Redacted } from "effect"
+import { Duration, Effect, Fiber, Layer, Redacted } from "effect"
 import { connect, createServer, type Socket } from "node:net"
 import { MockModel } from "troupe/testing"
 import * as Databases from "../../examples/backend/store/Databases.ts"
 import { EarlierVersion } from "../../examples/backend/store/Earlier.ts"
 import { assistant, gated } from "./assistant.ts"
-import { isEnd, serve } from "./serving.ts"
+import { isEnd, logging, serve } from "./serving.ts"
 import { backings, patience, postgres } from "./store/backings.ts"
-
-/** What is logged, a line for each entry with its cause. */
-const logging = () => {
-  const lines: Array<string> = []
-  const logger = Logger.make(({ message }) => void lines.push(String(message)))
-  return { lines, logged: Effect.provide(Logger.layer([logger])) }
-}
 
 const until = (holds: Effect.Effect<boolean>): Effect.Effect<void> =>
   Effect.flatMap(holds, (holds_) => holds_ ? Effect.void : Effect.andThen(Effect.sleep("50 millis"), until(holds)))

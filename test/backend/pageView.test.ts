@@ -193,13 +193,24 @@ describe("what the page shows", () => {
         assert.deepStrictEqual(texts(found), texts(whole[at]!), `after ${events[at - 1]?._tag}`)
         const ended = events.slice(at).reduce(take, found)
         assert.deepStrictEqual(texts(ended), texts(whole.at(-1)!))
-        assert.deepStrictEqual([ended.standing, ended.modes, ended.agent, ended.isStale], [
+        assert.deepStrictEqual([ended.standing, ended.modes, ended.agent], [
           { _tag: "Awaiting" },
           ["supervised refund"],
-          "refunds",
-          false
+          "refunds"
         ])
       }
+    }))
+
+  it.effect("is the same where the conversation was read between two runs, while the next message was being taken in", () =>
+    Effect.gen(function*() {
+      const one = yield* run(fresh, "Hello")
+      const two = yield* run(one.state, words)
+      const found = one.events.reduce(catchUp, read(one.state, true))
+      assert.deepStrictEqual([found.standing._tag, found.activity._tag], ["Running", "Starting"])
+      assert.deepStrictEqual(
+        lasting(two.events.reduce(take, found)),
+        lasting(read(two.state, false, two.changes))
+      )
     }))
 
   const at = { path: ["refunds"] as const, calls: [], step: 0, sequence: 0, at: 0 }
@@ -249,13 +260,6 @@ describe("what the page shows", () => {
     assert.deepStrictEqual(blocked.items.map((item) => item.kind === "said" && [item.text, item.remark]), [
       ["[withheld]", "no cards"]
     ])
-  })
-
-  it("says that it has to be read again where a run goes on that never ended", () => {
-    const again: ToldEvent = { _tag: "RunStarted", ...at }
-    assert.isTrue(told(delta("Half an ans"), again).isStale)
-    assert.isFalse(told(again).isStale)
-    assert.isFalse(told(delta("x"), { _tag: "RunCompleted", ...at }, again).isStale)
   })
 
   it("knows which modes are on, one within the other", () => {

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
-import { Agent, AgentState } from "troupe"
+import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
-import { assistant, boss, gate, gated } from "./assistant.ts"
-import { folder, isEnd, type Kept, serve } from "./serving.ts"
+import { alone, assistant, boss, gate, gated } from "./assistant.ts"
+import { folder, isEnd, type Kept, logging, serve } from "./serving.ts"
 import { type Failing, failing } from "./stores.ts"
 
 /** Until the cluster has looked for messages without an answer. */
@@ -196,6 +196,27 @@ describe("a run", () => {
       assert.strictEqual(AgentState.text((yield* conversations.read({ params })).state), "Here I am.")
     }))
 
+  it.live("is named in the log once if it fails, by an error or by a defect, and not if it is interrupted", () => {
+    const { lines, logged } = logging()
+    return logged(Effect.gen(function*() {
+      const { answer, asked } = gate()
+      const model = MockModel.queue(MockResponse.httpError(401), () => Effect.die(new Error("a bug")), answer)
+      const serving = yield* serve({ agents: assistant(model) })
+      for (const expected of [/^A run failed: .*InvalidKey/, /^A run failed: a bug$/]) {
+        const { id } = yield* serving.begin()
+        const told = yield* serving.until(id, isEnd)
+        assert.strictEqual(told.at(-1)!.event, "RunFailed")
+        yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => lines.length > 0, times: 100 })
+        assert.lengthOf(lines, 1)
+        assert.match(lines.pop()!, expected)
+      }
+      const { conversations, params } = yield* serving.begin()
+      yield* asked
+      yield* conversations.cancel({ params })
+      assert.deepEqual(lines, [])
+    }))
+  })
+
   it.live("goes on once its store does", () =>
     Effect.gen(function*() {
       const { agents, asked, go } = gated()
@@ -238,6 +259,85 @@ describe("a run", () => {
       ) assert.strictEqual((yield* Effect.flip(effect))._tag, "Unavailable")
       assert.strictEqual((yield* serving.fetch("/ready")).status, 503)
       assert.strictEqual((yield* serving.fetch("/health")).status, 200)
+    }))
+})
+
+describe("the limit of a tenant's runs", () => {
+  /** An assistant whose guardrail and whose model each wait until they may go on. */
+  const slow = Effect.gen(function*() {
+    const { answer, go } = gate()
+    const asked = yield* Deferred.make<void>()
+    const may = yield* Deferred.make<void>()
+    const guardrail = Guardrail.make(
+      "slow",
+      () => Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(may)), Effect.as(Guardrail.pass))
+    )
+    const agents = alone(Agent.make("assistant", { guardrails: { input: [guardrail] } }), MockModel.make(answer))
+    return { agents, go, asked: Deferred.await(asked), pass: Deferred.succeed(may, undefined) }
+  })
+  const payload = { text: "Hello" }
+
+  it.live("holds for messages that come at once, also for those that wait for a place", () =>
+    Effect.gen(function*() {
+      const { agents, asked, go, pass } = yield* slow
+      const serving = yield* serve({ agents, settings: { limits: { runs: 8 } } })
+      const chats = yield* Effect.forEach(Array.from({ length: 40 }), () => serving.open())
+      const begun: Array<string> = []
+      const saying = yield* Effect.forkChild(
+        Effect.forEach(chats, ({ conversations, id, params }) =>
+          Effect.match(conversations.say({ params, payload }), {
+            onSuccess: () => void begun.push(id),
+            onFailure: (error) => error
+          }), { concurrency: "unbounded" })
+      )
+      yield* asked
+      // By now all of them have come.
+      yield* Effect.sleep("500 millis")
+      yield* pass
+      const refused = (yield* Fiber.join(saying)).filter((error) => error !== undefined)
+      assert.lengthOf(begun, 8)
+      for (const error of refused) assert.deepInclude(error, { _tag: "TooManyRequests", limit: "runs" })
+      const running = chats.find(({ id }) => id === begun[0])!
+      const other = chats.find(({ id }) => !begun.includes(id))!
+      const say = ({ conversations, params }: typeof other) => conversations.say({ params, payload })
+      // What is said where a run is under way begins none.
+      assert.strictEqual((yield* Effect.flip(say(running)))._tag, "ConversationBusy")
+      assert.strictEqual((yield* Effect.flip(say(other)))._tag, "TooManyRequests")
+      yield* go
+      yield* Effect.forEach(begun, (id) => serving.until(id, isEnd))
+      yield* say(other)
+      yield* serving.until(other.id, isEnd)
+    }))
+
+  it.live("counts what is being taken in when its client has gone away", () =>
+    Effect.gen(function*() {
+      const { agents, asked, go, pass } = yield* slow
+      yield* go
+      const serving = yield* serve({ agents, settings: { limits: { runs: 1 } } })
+      const [first, second] = [yield* serving.open(), yield* serving.open()]
+      const gone = yield* Effect.forkChild(first.conversations.say({ params: first.params, payload }))
+      yield* asked
+      yield* Fiber.interrupt(gone)
+      yield* Effect.sleep("100 millis")
+      const say = Effect.timeout(second.conversations.say({ params: second.params, payload }), "3 seconds")
+      assert.deepInclude(yield* Effect.flip(say), { _tag: "TooManyRequests", limit: "runs" })
+      yield* pass
+      yield* serving.until(first.id, isEnd)
+      yield* say
+      yield* serving.until(second.id, isEnd)
+    }))
+
+  it.live("doesn't count what was refused", () =>
+    Effect.gen(function*() {
+      const { agents, asked } = gated()
+      const serving = yield* serve({ agents, settings: { grace: Duration.zero, limits: { runs: 2 } } })
+      const { conversations, params } = yield* serving.begin()
+      yield* asked
+      const again = { params, payload: { text: "Hurry" } }
+      assert.strictEqual((yield* Effect.flip(conversations.say(again)))._tag, "ConversationBusy")
+      yield* conversations.cancel({ params })
+      yield* serving.begin()
+      yield* serving.begin()
     }))
 })
 

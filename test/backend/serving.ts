@@ -1,7 +1,7 @@
 /**
  * The service on a loopback socket, over a store in a folder of its own, and clients of it.
  */
-import { Context, Deferred, Duration, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Layer, Logger, Option, Redacted, Scope, Stream } from "effect"
 import { EntityId, ShardId, Sharding } from "effect/cluster"
 import { Sse } from "effect/encoding"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpServer } from "effect/http"
@@ -93,6 +93,7 @@ export interface Setup {
   /** Makes other ones of the service's list and of the logs. */
   readonly wrap?: (kept: Kept) => Kept
   readonly agents?: Layer.Layer<Agents>
+  readonly cluster?: typeof Cluster.single
   readonly settings?: Partial<Omit<Values, "limits">> & { readonly limits?: Partial<Limits> }
 }
 
@@ -103,7 +104,7 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
   const store = options.store ?? (yield* folder())
   const cluster: Layer.Layer<Layer.Success<typeof Cluster.single>, unknown, SqlClient.SqlClient> = store.isShared
     ? Place.member({ host: "127.0.0.1", port: undefined })
-    : Cluster.single
+    : options.cluster ?? Cluster.single
   const tables = Layer.unwrap(Effect.map(Layer.build(Layer.fresh(Store.layer)), (made) => {
     const kept: Kept = {
       list: Context.get(made, Store.Store),
@@ -192,6 +193,13 @@ export const serve = Effect.fnUntraced(function*(options: Setup = {}) {
     stop: Scope.close(scope, Exit.void)
   }
 })
+
+/** What is logged, a line for each entry with its cause. */
+export const logging = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  return { lines, logged: Effect.provide(Logger.layer([logger])) }
+}
 
 /** Whether an event ends a run, and not that of an agent that was called. */
 export const isEnd = ({ data, event }: Told): boolean =>

@@ -80,7 +80,7 @@ describe("The compose file for three runners and Postgres", () => {
   it("lets Postgres take the connections of all runners", () => {
     const { services } = read()
     const most = Number(/max_connections=(\d+)/.exec(services["postgres"]!.command!)![1])
-    assert.isAtLeast(most, 3 * 11 + 10)
+    assert.isAtLeast(most, 3 * 10 + 10)
   })
 })
 

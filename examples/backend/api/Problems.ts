@@ -80,7 +80,7 @@ export class TooManyRequests extends HttpApiError.Problem<TooManyRequests>()("To
   title: "Too many requests"
 }, { retryAfter: Schema.Int, limit: Schema.Literals(["rate", "runs", "streams", "waiting"]) }) {}
 
-/** The service is shutting down, or can't reach its store. `retryAfter` is in seconds. */
+/** The service is shutting down, can't reach its store, or has too many conversations in memory: `detail` says which. `retryAfter` is in seconds. */
 export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
   type: type("unavailable"),
   status: 503,

@@ -273,9 +273,15 @@ export const explain = (problem: Problem): { readonly title: string; readonly ad
         ? { title: "Many people are writing just now", advice: "Send it again in a moment." }
         : { title: "Too many requests", advice: "Take a breath." }
     case "unavailable":
-      return { title: "The service can't do that now", advice: "It is starting, stopping, or has lost its store." }
+      return {
+        title: "The service can't do that now",
+        advice: problem.detail === "" ? "Try again." : `${problem.detail}.`
+      }
     case "unreachable":
-      return { title: "The service can't be reached", advice: "Check the network. Nothing that was sent is lost." }
+      return {
+        title: "The service can't be reached",
+        advice: "Check the network. Messages that weren't sent stay while this conversation is open."
+      }
     default:
       return { title: problem.title, advice: "Try again." }
   }

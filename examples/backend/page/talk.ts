@@ -29,7 +29,6 @@ const nothing: Shown = {
   modes: [],
   standing: { _tag: "Idle" },
   activity: { _tag: "None" },
-  isStale: false,
   made: 0
 }
 
@@ -113,7 +112,6 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone,
     }
     const before = shown.standing._tag
     shown = take(shown, event)
-    if (shown.isStale) return void read()
     if (event._tag === "RunStarted" && event.calls.length === 0 && event.input !== undefined) {
       const told = unsaid.findIndex(({ isFailed }) => !isFailed)
       // What had no answer may have arrived.

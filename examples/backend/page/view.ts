@@ -46,8 +46,6 @@ export interface Shown {
   readonly modes: ReadonlyArray<string>
   readonly standing: Standing
   readonly activity: Activity
-  /** Whether the events don't lead on from here, so that the conversation has to be read again. */
-  readonly isStale: boolean
   /** How many items were made, for their keys. */
   readonly made: number
 }
@@ -76,7 +74,6 @@ export const fromView = (view: ReadView): Shown => {
     modes: view.state.modes.map(({ name }) => name),
     standing: standingOfView(view),
     activity: view.isRunning ? { _tag: "Starting" } : none,
-    isStale: false,
     made: 0
   }
 }
@@ -146,8 +143,6 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
   const agent = event.path.at(-1) ?? self.agent
   switch (event._tag) {
     case "RunStarted": {
-      // Somebody went on with a run that never said how it ended: what it told may be told again.
-      if (self.standing._tag === "Running" && self.activity._tag !== "Starting") return { ...self, isStale: true }
       const begun: Shown = { ...self, agent, standing: running, activity: { _tag: "Starting" } }
       return event.input === undefined ? begun : add(begun, saidItem(`told ${self.made}`, event.input, undefined))
     }
@@ -273,6 +268,11 @@ export const catchUp = (self: Shown, event: ToldEvent): Shown => {
     case "ModelCallFailed":
     case "TextWithdrawn":
       return withoutOpen(self)
+    // What is under way then is another run, which hasn't told anything yet.
+    case "RunCompleted":
+    case "RunFailed":
+    case "RunInterrupted":
+      return { ...withoutOpen(self), activity: { _tag: "Starting" } }
     default:
       return self
   }

@@ -11,19 +11,17 @@ import {
   ConversationNotFound,
   CursorExpired,
   NothingToResume,
-  type TooManyRequests,
+  TooManyRequests,
   Unavailable
 } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
-import { type Row, Store, StoreFailed } from "../store/Store.ts"
+import { type Row, Store } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
 import { Desk } from "./Desk.ts"
 import { follow, type Numbered } from "./follow.ts"
 import { Runs } from "./Runs.ts"
 import { toTrace } from "./trace.ts"
-import { unavailableIn } from "./unavailable.ts"
-
-type Problem = NotBegun | NothingToResume | ApprovalNotFound
+import { outOfReach, storeAway, unavailableIn } from "./unavailable.ts"
 
 type View = typeof Api.View.Type
 type Summary = typeof Api.Summary.Type
@@ -104,17 +102,15 @@ const make = Effect.gen(function*() {
 
   const away: Effect.Effect<never, Unavailable> = Effect.suspend(() =>
     store.isAway()
-      ? Effect.fail(new Unavailable({ detail: "The store can't be reached", retryAfter: 1 }))
+      ? Effect.fail(storeAway)
       : Effect.delay(away, "100 millis")
   )
-
-  const outOfReach = Effect.fail(new Unavailable({ detail: "The conversation can't be reached", retryAfter: 1 }))
 
   /** Asks a conversation, for a while, and only as long as the store isn't away. Instances that leave interrupt what they are asked. */
   const asked = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
     Effect.raceFirst(self, away).pipe(
-      Effect.timeoutOrElse({ duration: patience, orElse: () => outOfReach }),
-      Effect.catchCauseIf(Cause.hasInterruptsOnly, () => outOfReach)
+      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(outOfReach) }),
+      Effect.catchCauseIf(Cause.hasInterruptsOnly, () => Effect.fail(outOfReach))
     )
 
   const reached = <A, R>(self: Effect.Effect<A, { readonly message: string }, R>): Effect.Effect<A, Unavailable, R> =>
@@ -139,14 +135,21 @@ const make = Effect.gen(function*() {
 
   /** Begins something, and gives the cursor before what comes of it. */
   const begin = (
+    tenant: string,
     id: string,
     beginning: Conversation.Beginning,
     key?: string
-  ): Effect.Effect<number, ApprovalNotFound | ConversationBusy | Unavailable> =>
-    asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) })).pipe(
+  ): Effect.Effect<number, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
+    runs.begin(
+      tenant,
+      id,
+      asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) }))
+    ).pipe(
       Effect.map(({ cursor }) => cursor),
-      Effect.catch((error): Effect.Effect<never, ApprovalNotFound | ConversationBusy | Unavailable> =>
-        error instanceof Unavailable
+      Effect.catch((
+        error
+      ): Effect.Effect<never, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
+        error instanceof Unavailable || error instanceof TooManyRequests
           ? Effect.fail(error)
           : reasonOf(error) === "ConversationBusy"
           ? Effect.fail(new ConversationBusy({ conversation: id }))
@@ -155,13 +158,6 @@ const make = Effect.gen(function*() {
           : unavailable(error)
       )
     )
-
-  /** Takes in what begins a run of a tenant's. */
-  const taking = <A, E extends Problem>(
-    tenant: string,
-    request: Effect.Effect<A, E>
-  ): Effect.Effect<A, E | TooManyRequests | Unavailable> =>
-    Effect.catchIf(runs.take(tenant, request), (error) => error instanceof StoreFailed, unavailable)
 
   const orBusy = (id: string) => () => Effect.fail(new ConversationBusy({ conversation: id }))
 
@@ -176,7 +172,7 @@ const make = Effect.gen(function*() {
       find(tenant, id),
       ({ approvals }) => approvals.some((approval) => approval.callId === callId)
     )
-    const trying: Effect.Effect<number, NotBegun | ApprovalNotFound> = begin(id, beginning).pipe(
+    const trying: Effect.Effect<number, NotBegun | ApprovalNotFound> = begin(tenant, id, beginning).pipe(
       Effect.catchTag(
         "ConversationBusy",
         (busy): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
@@ -226,9 +222,9 @@ const make = Effect.gen(function*() {
     say: (tenant, id, text, key) =>
       Effect.gen(function*() {
         yield* find(tenant, id)
-        return yield* taking(
+        return yield* runs.take(
           tenant,
-          Effect.catchTag(begin(id, { _tag: "Say", input: text }, key), "ApprovalNotFound", orBusy(id))
+          Effect.catchTag(begin(tenant, id, { _tag: "Say", input: text }, key), "ApprovalNotFound", orBusy(id))
         )
       }),
     resume: (tenant, id) =>
@@ -237,9 +233,9 @@ const make = Effect.gen(function*() {
         const { isRunning, state } = yield* viewOf(id)
         if (isRunning) return yield* new ConversationBusy({ conversation: id })
         if (!canGoOn(state)) return yield* new NothingToResume({ conversation: id })
-        return yield* taking(
+        return yield* runs.take(
           tenant,
-          Effect.catchTag(begin(id, { _tag: "Resume" }), "ApprovalNotFound", orBusy(id))
+          Effect.catchTag(begin(tenant, id, { _tag: "Resume" }), "ApprovalNotFound", orBusy(id))
         )
       }),
     resolve: (tenant, id, callId, decision) =>
@@ -252,7 +248,7 @@ const make = Effect.gen(function*() {
             : isRunning
             ? Effect.fail(new ConversationBusy({ conversation: id }))
             : Effect.fail(new ApprovalNotFound({ call: callId }))),
-        taking(
+        runs.take(
           tenant,
           decide(
             tenant,

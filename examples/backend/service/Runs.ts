@@ -1,8 +1,9 @@
 /**
  * The runs of this process, and how the service ends.
  */
-import { Context, Deferred, Duration, Effect, Iterable, Layer } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Layer } from "effect"
 import { Agent, AgentEvent, Session } from "troupe"
+import type { Conversation } from "troupe/cluster"
 import { TooManyRequests, Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 import { Store, type StoreFailed } from "../store/Store.ts"
@@ -11,11 +12,17 @@ import * as Turns from "./Turns.ts"
 export class Runs extends Context.Service<Runs, {
   /** Stands around each run: it takes its turns, tells of its failure, and counts as one. */
   readonly around: (id: string) => <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Takes a tenant's request in, where there is room for it and for another run. */
+  /** Takes a tenant's request in, where there is room for it. */
   readonly take: <A, E, R>(
     tenant: string,
     request: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | TooManyRequests | Unavailable | StoreFailed, R>
+  ) => Effect.Effect<A, E | TooManyRequests | Unavailable, R>
+  /** Begins something in a tenant's conversation, where there is room for another run, which counts from here on. */
+  readonly begin: <E, R>(
+    tenant: string,
+    id: string,
+    request: Effect.Effect<Conversation.Begun, E, R>
+  ) => Effect.Effect<Conversation.Begun, E | TooManyRequests | StoreFailed, R>
   /** Fails where new work isn't taken any more. */
   readonly open: Effect.Effect<void, Unavailable>
   /** Ends when streams of events have to. */
@@ -32,6 +39,20 @@ export const Around = Context.Reference<<A, E, R>(self: Effect.Effect<A, E, R>) 
 
 /** The service is shutting down: another instance, or the next one, can do it. */
 const closing = new Unavailable({ detail: "The service is shutting down", retryAfter: 5 })
+
+/** Whether nothing new has begun, nor may still begin without whoever asked for it. */
+const isRefused = (exit: Exit.Exit<Conversation.Begun, unknown>): boolean =>
+  Exit.isSuccess(exit)
+    ? !exit.value.isNew
+    : !Cause.hasInterrupts(exit.cause) && !(Cause.squash(exit.cause) instanceof Unavailable)
+
+/** Logs why a run failed, with the place of a bug. One that is interrupted didn't fail, and what can't be kept is gone on with. */
+const tellFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
+  const error = Cause.squash(cause)
+  if (Cause.hasInterruptsOnly(cause) || Session.isSessionError(error)) return Effect.void
+  const line = `A run failed: ${error instanceof Error ? error.message : String(error)}`
+  return Cause.hasDies(cause) ? Effect.logError(line, cause) : Effect.logWarning(line)
+}
 
 /** Lets a run wait for its turn before each step. */
 export const turning = (turns: Turns.Turns): Agent.Observer => {
@@ -55,24 +76,12 @@ const make = Effect.gen(function*() {
   const around = yield* Around
   const turns = Turns.make(Duration.toMillis(limits.waiting))
   const running = new Set<object>()
-  /** The requests that are being taken in, by what is theirs alone. */
-  const taking = new Map<object, string>()
   const closed = yield* Deferred.make<void>()
   let isClosing = false
   let onIdle = (): void => {}
 
-  /** Refuses a tenant's work that goes beyond its runs, those of all instances, or comes when the service closes. */
-  const mayRun = (tenant: string) =>
-    Effect.gen(function*() {
-      if (isClosing) return yield* closing
-      const count = (yield* store.running(tenant)) + Iterable.countBy(taking.values(), (other) => other === tenant)
-      if (count < limits.runs) return
-      return yield* new TooManyRequests({
-        detail: `${count} runs are under way, which is the limit`,
-        retryAfter: 1,
-        limit: "runs"
-      })
-    })
+  /** Refuses work that comes when the service closes. */
+  const open = Effect.suspend(() => isClosing ? Effect.fail(closing) : Effect.void)
 
   /** Waits until the next request of a tenant can be taken in. */
   const enter = (tenant: string) =>
@@ -87,12 +96,7 @@ const make = Effect.gen(function*() {
         const self = {}
         running.add(self)
         return around(Agent.observe(run, turning(turns))).pipe(
-          Effect.tapError((error) =>
-            // What can't be kept is gone on with.
-            Session.isSessionError(error)
-              ? Effect.void
-              : Effect.logWarning(`A run failed: ${error instanceof Error ? error.message : String(error)}`)
-          ),
+          Effect.tapCause(tellFailure),
           Effect.annotateLogs({ conversation: id }),
           Effect.annotateSpans({ "gen_ai.conversation.id": id }),
           Effect.ensuring(Effect.sync(() => {
@@ -103,24 +107,25 @@ const make = Effect.gen(function*() {
       }),
     take: (tenant, request) =>
       Effect.andThen(
-        mayRun(tenant),
+        open,
         Effect.acquireUseRelease(
           Effect.interruptible(enter(tenant)),
-          (place) => {
-            taking.set(place, tenant)
-            return Effect.andThen(
-              Effect.suspend(() => isClosing ? Effect.fail(closing) : Effect.void),
-              request
-            )
-          },
-          (place) =>
-            Effect.sync(() => {
-              taking.delete(place)
-              place.end()
-            })
+          () => Effect.andThen(open, request),
+          (place) => Effect.sync(place.end)
         )
       ),
-    open: Effect.suspend(() => isClosing ? Effect.fail(closing) : Effect.void),
+    begin: Effect.fnUntraced(function*(tenant, id, request) {
+      const { end, others } = yield* store.reserve(tenant, id, limits.runs)
+      if (end === undefined) {
+        return yield* new TooManyRequests({
+          detail: `${others} runs are under way, which is the limit`,
+          retryAfter: 1,
+          limit: "runs"
+        })
+      }
+      return yield* Effect.onExit(request, (exit) => isRefused(exit) ? Effect.ignore(end) : Effect.void)
+    }),
+    open,
     closed: Deferred.await(closed),
     drain: Effect.gen(function*() {
       isClosing = true

@@ -50,8 +50,15 @@ const tables = Effect.gen(function*() {
     )`
 })
 
+/** Until when something that begins in a conversation counts as a run, in milliseconds, though it isn't in the log yet. */
+const beginnings = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE ${sql(conversations)} ADD COLUMN begins_until BIGINT`
+  yield* sql`CREATE INDEX backend_beginning ON ${sql(conversations)} (tenant) WHERE begins_until IS NOT NULL`
+})
+
 /** Brings the tables up to date. */
 export const run = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_tables": tables }),
+  loader: Migrator.fromRecord({ "0001_tables": tables, "0002_beginnings": beginnings }),
   table: "backend_migrations"
 })

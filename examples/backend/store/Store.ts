@@ -4,7 +4,7 @@
  * A row of the list is written in the transaction that appends an entry to the log of its conversation, from what the entry says. So the
  * list can't disagree with what is kept, whichever instance writes, and nothing has to be put right after a death.
  */
-import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { ConversationStore } from "troupe/cluster"
 import { Approval, Change } from "../api/Conversations.ts"
@@ -35,6 +35,12 @@ export interface Row extends Entries.Row {
   readonly events: number
 }
 
+/** How many other runs a tenant has, in all instances; and where that isn't too many, what ends the count of one that begins. */
+export interface Reserved {
+  readonly others: number
+  readonly end: Effect.Effect<void, StoreFailed> | undefined
+}
+
 export class Store extends Context.Service<Store, {
   /** Adds a new conversation. */
   readonly create: (tenant: string, id: string) => Effect.Effect<Row, StoreFailed>
@@ -44,8 +50,8 @@ export class Store extends Context.Service<Store, {
   readonly awaiting: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
   /** A conversation; none where the tenant has no such one. */
   readonly read: (tenant: string, id: string) => Effect.Effect<Row | undefined, StoreFailed>
-  /** How many conversations of a tenant have a message that is being answered, in all instances. */
-  readonly running: (tenant: string) => Effect.Effect<number, StoreFailed>
+  /** Counts what begins in a conversation as a run of a tenant's, if there are fewer others than the limit. */
+  readonly reserve: (tenant: string, id: string, limit: number) => Effect.Effect<Reserved, StoreFailed>
   /** Fails where the store can't be reached, or can't be written to. It looks at most once in five seconds. */
   readonly check: Effect.Effect<void, StoreFailed>
   /** Whether the store is away, as far as it knows. It logs when it goes and when it is back, so nobody else has to. */
@@ -66,6 +72,9 @@ interface StoredRow {
   readonly approvals: string
   readonly changes: string
 }
+
+/** How long something counts as a run that begins, if nobody ends that: longer than its request may take. */
+const beginning = Duration.toMillis(Duration.seconds(30))
 
 const decodeChanges = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Change)))
 const decodeApprovals = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Approval)))
@@ -91,6 +100,13 @@ const make = Effect.gen(function*() {
 
   const failedTo = (operation: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
     Effect.mapError(Effect.tapError(self, outage.notice), (cause) => new StoreFailed({ operation, cause }))
+
+  /** Counts a tenant's runs alone, to the end of the transaction. Where there is one connection, a transaction always is alone. */
+  const alone = (tenant: string) =>
+    sql.onDialectOrElse({
+      pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${tenant}, 0))`),
+      orElse: () => Effect.void
+    })
 
   const rows = (operation: string, found: Effect.Effect<ReadonlyArray<StoredRow>, unknown>) =>
     failedTo(operation)(Effect.map(found, (rows) => rows.map(rowOf)))
@@ -119,12 +135,24 @@ const make = Effect.gen(function*() {
         rows("read a conversation", sql<StoredRow>`SELECT * FROM ${table} WHERE tenant = ${tenant} AND id = ${id}`),
         ([row]) => row
       ),
-    running: (tenant) =>
-      sql<{ readonly count: Integer }>`
-        SELECT count(*) AS count FROM ${table} WHERE tenant = ${tenant} AND running IS NOT NULL`.pipe(
-        Effect.map(([row]) => Number(row?.count ?? 0)),
-        failedTo("count runs")
-      ),
+    reserve: (tenant, id, limit) =>
+      Effect.gen(function*() {
+        yield* alone(tenant)
+        const now = yield* Clock.currentTimeMillis
+        const [row] = yield* sql<{ readonly count: Integer }>`
+          SELECT count(*) AS count FROM ${table}
+          WHERE tenant = ${tenant} AND id <> ${id} AND (running IS NOT NULL OR begins_until > ${now})`
+        const others = Number(row!.count)
+        if (others >= limit) return { others, end: undefined }
+        const until = now + beginning
+        const ours = yield* sql`
+          UPDATE ${table} SET begins_until = ${until}
+          WHERE id = ${id} AND (begins_until IS NULL OR begins_until <= ${now}) RETURNING id`
+        // Somebody else begins something in this conversation, which counts once.
+        if (ours.length === 0) return { others, end: Effect.void }
+        const end = sql`UPDATE ${table} SET begins_until = NULL WHERE id = ${id} AND begins_until = ${until}`
+        return { others, end: failedTo("end the count of a run")(Effect.asVoid(end)) }
+      }).pipe(inTransaction(sql), failedTo("count runs")),
     check: Effect.mapError(outage.check, (cause) => new StoreFailed({ operation: "be written to", cause })),
     isAway: outage.isOn
   })
@@ -163,7 +191,9 @@ const logs = Effect.gen(function*() {
       events: entry.lastEvent,
       approvals: JSON.stringify(approvals),
       changes: JSON.stringify(changes),
-      updated_at: yield* Clock.currentTimeMillis
+      updated_at: yield* Clock.currentTimeMillis,
+      // What is in the log has begun, and counts as a run by that.
+      ...(entry.taken === undefined ? undefined : { begins_until: null })
     }
     yield* sql`UPDATE ${table} SET ${sql.update(row)} WHERE id = ${id}`
   })
