@@ -187,6 +187,43 @@ describe("StopWhen", () => {
       assert.deepStrictEqual(yield* stepsOf(StopWhen.any(), look, look, "Seen."), ["Complete", 3])
     }))
 
+  it.effect.each<[where: string, either: (limit: StopWhen.StopWhen, finish: StopWhen.StopWhen) => StopWhen.StopWhen]>([
+    ["before", (limit, finish) => StopWhen.any(limit, finish)],
+    ["behind", (limit, finish) => StopWhen.any(finish, limit)],
+    [
+      "behind, within `all`,",
+      (limit, finish) => StopWhen.all(StopWhen.any(finish, limit), finish)
+    ]
+  ])(
+    "keeps to a limit %s a condition that finishes, where that doesn't end the run",
+    ([, either]) =>
+      Effect.gen(function*() {
+        // The answer must be corrected.
+        const answering = Agent.make("counter", {
+          output: Schema.Struct({ count: Schema.Int }),
+          outputRetries: 4,
+          stopWhen: either(StopWhen.maxSteps(2), StopWhen.satisfies(() => true))
+        })
+        const corrected = yield* Agent.settle(answering, "How many?").pipe(Effect.provide(model("Many.")))
+        assert.strictEqual(corrected.run.steps, 2)
+        assert.strictEqual(corrected.status._tag === "Failed" && corrected.status.error.tag, "StepLimitReached")
+
+        // The agent that works is one that was called.
+        const child = Agent.make("child", { toolkit: Tools })
+        const caller = Agent.make("caller", {
+          agents: [Agent.asTool(child)],
+          stopWhen: either(StopWhen.maxSteps(3), StopWhen.toolCalled("child"))
+        })
+        const { reason } = yield* reasonOf(
+          Agent.run(caller, "Look").pipe(
+            Effect.provide(handlers),
+            Effect.provide(model(MockResponse.toolCall("child", { task: "Look" }), look))
+          )
+        )
+        assert.deepInclude(reason, { _tag: "StepLimitReached", agent: "caller", limit: 3, steps: 3 })
+      })
+  )
+
   it.effect("looks only at the turns of this run to finish it", () =>
     Effect.gen(function*() {
       const conditions = [

@@ -8,7 +8,7 @@ import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
  * Error for an invalid definition: a parameter of a tool, of a handoff or of the final answer can't be written as JSON, such as a
- * function or an instance of a class.
+ * function or a `Schema.instanceOf`.
  *
  * @category errors
  * @since 0.1.0

@@ -18,12 +18,12 @@ export interface Met extends StopVerdict.Met {
 }
 
 /** Finds a met budget of an agent that handed over in this run, whose budgets still apply. */
-const metByEarlier = (roster: Roster, state: AgentState, now: number): StopVerdict.Verdict => {
+const metByEarlier = (roster: Roster, state: AgentState, now: number): StopVerdict.Met | undefined => {
   for (const from of state.run.sharing ?? []) {
     const condition = roster.agents.get(from.agent)?.stopWhen
     const budget = condition === undefined ? undefined : StopVerdict.budgetOf(condition)
-    const verdict = budget === undefined ? undefined : StopVerdict.evaluate(budget, state, now, from)
-    if (verdict !== undefined) return verdict
+    const limit = budget === undefined ? undefined : StopVerdict.limitIn(budget, state, now, from)
+    if (limit !== undefined) return limit
   }
   return undefined
 }
@@ -33,12 +33,11 @@ const isLastAnswer = ({ run }: AgentState): boolean => run.landing === run.itera
 
 type Limited = Pick<Known, "definition" | "now" | "roster" | "state">
 
-/** Evaluates the conditions of the agent in control, and the budgets of the agents before it, for a state. */
-const verdictOf = ({ definition, now, roster, state }: Limited): StopVerdict.Verdict => {
-  if (isLastAnswer(state)) return undefined
-  const own = StopVerdict.evaluate(definition.stopWhen, state, now)
-  return own === undefined || own === "Finish" ? metByEarlier(roster, state, now) ?? own : own
-}
+/** Finds a limit that was met in a state: of the agent in control, or a budget of an agent before it. */
+const limitOf = ({ definition, now, roster, state }: Limited): StopVerdict.Met | undefined =>
+  isLastAnswer(state)
+    ? undefined
+    : StopVerdict.limitIn(definition.stopWhen, state, now) ?? metByEarlier(roster, state, now)
 
 /** Counts models that are being asked as if they had answered, because agents that run in parallel share a limit. */
 const foreseen = ({ asked, state }: Known): AgentState =>
@@ -47,8 +46,8 @@ const foreseen = ({ asked, state }: Known): AgentState =>
 /** Finds the limit that was met, of the agent or of one around it. */
 export const met = (known: Known): Met | undefined => {
   for (let at: Known | undefined = known; at !== undefined; at = at.caller) {
-    const verdict = verdictOf(at.asked === 0 ? at : { ...at, state: foreseen(at) })
-    if (verdict !== undefined && verdict !== "Finish") return { ...verdict, isOwn: at === known }
+    const limit = limitOf(at.asked === 0 ? at : { ...at, state: foreseen(at) })
+    if (limit !== undefined) return { ...limit, isOwn: at === known }
   }
   return undefined
 }

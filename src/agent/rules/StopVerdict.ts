@@ -126,6 +126,36 @@ export const evaluate = (
 }
 
 /**
+ * Returns the limit that a condition has reached. A condition that finishes a run doesn't hide a limit beside it: it may not end the run,
+ * because the answer must be corrected, or an agent works that was called.
+ */
+export const limitIn = (self: StopWhen, state: AgentState, now: number, from?: From): Met | undefined => {
+  switch (self._tag) {
+    case "Any":
+      return firstLimit(self.conditions, state, now, from)
+    case "All":
+      return evaluate(self, state, now, from) === undefined ? undefined : firstLimit(self.conditions, state, now, from)
+    default: {
+      const verdict = evaluate(self, state, now, from)
+      return verdict === "Finish" ? undefined : verdict
+    }
+  }
+}
+
+const firstLimit = (
+  conditions: ReadonlyArray<StopWhen>,
+  state: AgentState,
+  now: number,
+  from: From | undefined
+): Met | undefined => {
+  for (const condition of conditions) {
+    const limit = limitIn(condition, state, now, from)
+    if (limit !== undefined) return limit
+  }
+  return undefined
+}
+
+/**
  * The part of a condition that still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Steps, and what a model
  * answers, are the agent's own.
  */
