@@ -14,8 +14,8 @@ import type { Observer } from "./Observer.ts"
 import { findAround, within } from "./OperationsUnderWay.ts"
 
 /**
- * What is known of earlier events: the id of the last run, and their number, without pieces of streams. In a session, `session` is the id
- * that it is stored under, or else the id of its first run.
+ * What a session knows of earlier events: the id of the last run, and their number, without pieces of streams. `session` is the id that it is
+ * stored under, or else the id of its first run.
  */
 interface Log {
   readonly session?: string | undefined
@@ -36,7 +36,7 @@ export interface Happened {
  */
 export interface Receiver {
   readonly isStreaming: boolean
-  readonly log: Log
+  readonly log: Log | undefined
   readonly failure?: unknown
   readonly offer: (event: AgentEvent, state?: AgentState) => boolean
   readonly offerAll: (batch: ReadonlyArray<Happened>) => Effect.Effect<void>

@@ -13,6 +13,7 @@ import * as Failure from "../journal/Failure.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
@@ -31,7 +32,8 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
     }).pipe(Effect.tap(() => finishStepping(loop)))
-    return Effect.matchCauseEffect(provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
+    const stepping = provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit)))
+    return Effect.matchCauseEffect(Telemetry.inConversation(loop.journal, stepping), {
       onFailure: (cause) =>
         Effect.failCause(
           Failure.withStates(Cause.hasInterruptsOnly(cause) ? loop.state : Failure.failedBy(loop, cause), cause)
@@ -57,11 +59,11 @@ export const outsideRun = <A>(
   live: LiveModes,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log.run, live)
+  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log?.run, live)
   const { journal } = loop
   const working = markAtWork(loop, Effect.suspend(() => f(loop)))
   return Effect.onExitPrimitive(
-    provideLoop(loop, working),
+    Telemetry.inConversation(journal, provideLoop(loop, working)),
     (exit) => OwnModel.release(loop, exit, journal.isBehind() ? journal.flush : Effect.void)
   )
 }

@@ -14,6 +14,7 @@ import type * as EventQueue from "../journal/EventQueue.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { provideLoop } from "../perform/LoopServices.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
@@ -84,9 +85,13 @@ export const runAlone = <A>(
 /** Reads the conversation as it is, while other operations may run. */
 export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const looking = Effect.withFiber((fiber) => {
-    const { live, ref, roster } = session
+    const { live, log, ref, roster } = session
     const loop = makeLoop(new RunServices(fiber), roster, ref.value, undefined, undefined, live)
-    return Effect.onExit(provideLoop(loop, f(loop)), (exit) => OwnModel.release(loop, exit, Effect.void))
+    const reading = Telemetry.inConversation(
+      { conversation: log.session, session: log.session },
+      provideLoop(loop, f(loop))
+    )
+    return Effect.onExit(reading, (exit) => OwnModel.release(loop, exit, Effect.void))
   })
   return SessionServices.provide(looking, session.services)
 }
