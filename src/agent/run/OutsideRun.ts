@@ -21,7 +21,7 @@ import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
 import { closing, end } from "./EndRun.ts"
-import { goOn, makeLoop } from "./Run.ts"
+import { goOn, loopAt, makeLoop } from "./Run.ts"
 import { finishStepping } from "./RunLoop.ts"
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
@@ -49,6 +49,25 @@ export const runCall = (
   onAnswer: (answered: CallResult) => void
 ): Effect.Effect<void, unknown, unknown> =>
   closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
+
+/** Runs an effect in the loop of a called agent, with what each agent on the way there provides: as in a run, the next caller's model counts. */
+const inCalled = <A, E>(place: Loop.Loop, self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E, unknown> =>
+  place.parent === undefined
+    ? self
+    : inCalled(
+      place.parent,
+      Effect.onExit(provideLoop(place, self), (exit) => OwnModel.release(place, exit, Effect.void))
+    )
+
+/** Does something by hand in the agent that open calls lead to, if its definition is still known. */
+export const atCalls = <A, E>(
+  loop: Loop.Loop,
+  calls: ReadonlyArray<string>,
+  f: (place: Loop.Loop | undefined) => Effect.Effect<A, E, unknown>
+): Effect.Effect<A, E, unknown> => {
+  const place = loopAt(loop, calls)
+  return place === undefined ? f(undefined) : inCalled(place, f(place))
+}
 
 /** Does something with a conversation by hand, in a fiber, and returns its result. No run starts. */
 export const outsideRun = <A>(
