@@ -96,13 +96,23 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
   return SessionServices.provide(looking, session.services)
 }
 
-/** Changes the conversation after the queue is closed. The caller saves the state. */
-export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
-  const changing = Effect.withFiber((fiber) => {
-    const receiver = new SessionReceiver({ ...session, store: undefined }, undefined)
-    return outsideRun(fiber, session.roster, session.ref.value, receiver, session.live, f)
-  })
-  return SessionServices.provide(changing, session.services)
+/** Changes the conversation after the queue is closed, and saves the state if that has changed. Nothing may interrupt it. */
+export const runAtEnd = (
+  session: OpenSession,
+  f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<unknown, unknown> => {
+  const { live, ref, roster, services } = session
+  const before = ref.value
+  const receiver = new SessionReceiver(session, undefined)
+  const changing = Effect.withFiber((fiber) => outsideRun(fiber, roster, before, receiver, live, f))
+  const saving = Effect.suspend(() => ref.value === before ? Effect.void : save(session, ref.value))
+  return Effect.flatMap(
+    Effect.exit(SessionServices.provide(changing, services)),
+    (exit) =>
+      receiver.failure === undefined
+        ? Effect.ensuring(exit, Effect.orDie(saving))
+        : Effect.andThen(Effect.ignore(saving), Effect.fail(receiver.failure))
+  )
 }
 
 /**
