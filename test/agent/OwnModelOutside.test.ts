@@ -107,6 +107,68 @@ describe("An agent's own model", () => {
       assert.deepStrictEqual(asked, ["boss: Go", "helper: judge input", "helper: Help.", "boss: results"])
     }))
 
+  it.effect("is asked by the judges of what a person gives to a called agent's call, and is the next caller's if it has none", () =>
+    Effect.gen(function*() {
+      const { asked, model } = make()
+      const released: Array<string> = []
+      const releasing = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => released.push("middle"))))
+      const places: Array<string> = []
+      const looking = <const On extends Guardrail.Subject>(on: On) =>
+        Guardrail.make(`judge of ${on}`, () =>
+          Effect.gen(function*() {
+            yield* aside(`judge ${on}`)
+            places.push((yield* Agent.CurrentAgent)?.path.join(" > ") ?? "nowhere")
+            yield* Effect.orDie(SystemPrompt.append(`Judged ${on}.`))
+            return Guardrail.pass
+          }), { on } as never) as never
+      const inner = Agent.make("inner", {
+        toolkit: Sign,
+        guardrails: { toolCall: [looking("toolCall")], toolResult: [looking("toolResult")] }
+      })
+      const calling = (name: string) => MockResponse.toolCall(name, { task: "sign" })
+      const middle = Agent.withModel(
+        Agent.make("middle", { agents: [Agent.asTool(inner)] }),
+        Layer.mergeAll(
+          MockModel.layer(MockModel.make(({ agent, lastUserText }) => {
+            asked.push(`middle: ${lastUserText}`)
+            return lastUserText !== "sign"
+              ? "Fine."
+              : agent === "middle"
+              ? calling("inner")
+              : MockResponse.all(
+                MockResponse.toolCall("sign", { name: "Ada" }),
+                MockResponse.toolCall("later", {})
+              )
+          })),
+          releasing
+        )
+      )
+      const outer = Agent.make("outer", { agents: [Agent.asTool(middle)] })
+      yield* Effect.gen(function*() {
+        const session = yield* Session.make(outer)
+        yield* session.call("Go")
+        const [waiting] = AgentState.pendingApprovals(yield* session.state)
+        const [awaited] = AgentState.pendingResults(yield* session.state)
+        for (const list of [asked, places, released]) list.length = 0
+        yield* session.approve(waiting!.callId, { params: { name: "Bob" } })
+        assert.deepStrictEqual(asked.splice(0), ["middle: judge toolCall"])
+        assert.deepStrictEqual(released.splice(0), ["middle"])
+        const given = yield* session.giveResult(awaited!.callId, "It came.")
+        assert.deepStrictEqual(asked.splice(0), ["middle: judge toolResult"])
+        assert.deepStrictEqual(released.splice(0), ["middle"])
+        assert.deepStrictEqual(places, ["outer > middle > inner", "outer > middle > inner"])
+        assert.deepStrictEqual(given.prompt, [])
+        assert.deepStrictEqual(
+          AgentState.at(given, waiting!.calls)?.prompt.slice(-2).map(({ text }) => text),
+          ["Judged toolCall.", "Judged toolResult."]
+        )
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(handlers),
+        Effect.provide(model("outer", (text) => text === "Go" ? calling("middle") : "Fine."))
+      )
+    }))
+
   it.effect("is built once for all that asks it in an operation, and released at its end", () =>
     Effect.gen(function*() {
       const { model } = make()

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Option, Scope, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, type AgentEvent, AgentState, Conversation, Session } from "troupe"
+import { Agent, type AgentEvent, AgentState, Conversation, Session, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 const assistant = Agent.make("assistant")
@@ -227,6 +227,144 @@ describe("A stored session", () => {
       assert.deepStrictEqual(yield* Session.load("p"), yield* session.state)
       assert.strictEqual(written.length, 8)
     }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(2)))
+  })
+
+  describe.each(["call", "stream"] as const)("shows what is saved, by %s", (how) => {
+    const Errands = Toolkit.make(Tool.make("one"), Tool.make("two"))
+    const runner = Agent.make("runner", { toolkit: Errands })
+    const boss = Agent.make("boss", { agents: [Agent.asTool(runner)] })
+    const provided = Effect.provide([
+      Errands.toLayer({ one: () => Effect.void, two: () => Effect.yieldNow }),
+      MockModel.layer(MockModel.byAgent({
+        runner: MockModel.make(({ lastToolResults }) =>
+          lastToolResults.length > 0
+            ? "Done."
+            : MockResponse.all(MockResponse.toolCall("one", {}), MockResponse.toolCall("two", {}))
+        ),
+        boss: MockModel.make(({ lastToolResults }) =>
+          lastToolResults.length > 0 ? "Done." : MockResponse.toolCall("runner", { task: "Run" })
+        )
+      }))
+    ])
+    const isSavePoint = (event: AgentEvent.AgentEvent) =>
+      ["ToolCallSettled", "StepCompleted", "RunCompleted"].includes(event._tag) ||
+      (event._tag === "RunStarted" && event.calls.length === 0) ||
+      (event._tag === "ModelResponded" && event.parts.some(({ _tag }) => _tag === "Call"))
+    /** Runs in a session, and gives what an observer and a reader saw, and what an observer of each event finds in the store. */
+    const look = Effect.fnUntraced(function*(
+      values: ReadonlyMap<string, string>,
+      onSeen: Effect.Effect<void> = Effect.void
+    ) {
+      const session = yield* Session.make(boss, { store: Session.store("p") })
+      const seen: Array<AgentEvent.AgentEvent> = []
+      const read: Array<AgentEvent.AgentEvent> = []
+      const found: Array<AgentState.AgentState | undefined> = []
+      const exit = yield* (how === "call"
+        ? Effect.asVoid(session.call("Go"))
+        : Stream.runForEach(session.stream("Go"), (event) => Effect.sync(() => read.push(event)))).pipe(
+          Agent.observe((event) =>
+            Effect.gen(function*() {
+              seen.push(event)
+              yield* onSeen
+              found.push(yield* Effect.orDie(stateIn(values, "p")))
+            })
+          ),
+          Effect.exit
+        )
+      return { exit, found, read, seen, state: yield* session.state }
+    })
+
+    it.effect("only after it was saved, in the order in which it happened", () => {
+      const { layer, values } = makeWatched()
+      return Effect.gen(function*() {
+        const { exit, found, read, seen, state: last } = yield* look(values, Effect.yieldNow)
+        assert.deepStrictEqual(exit, Exit.void)
+        let state = AgentState.make("boss")
+        for (const [at, event] of seen.entries()) {
+          state = AgentState.reduce(state, event)
+          if (isSavePoint(event)) assert.deepStrictEqual(found[at], state, event._tag)
+        }
+        assert.deepStrictEqual(state, last)
+        assert.deepStrictEqual(seen.map(({ sequence }) => sequence), [...seen.keys()])
+        if (how === "stream") assert.deepStrictEqual(read, seen)
+      }).pipe(Effect.scoped, Effect.provide(layer), provided)
+    })
+
+    it.effect("and not what couldn't be saved, except that the run was interrupted", () =>
+      Effect.gen(function*() {
+        let failures = 0
+        for (let failing = 1;; failing++) {
+          const { layer, on, values } = makeWatched()
+          let writes = 0
+          on.write = Effect.suspend(() => ++writes >= failing ? Effect.fail(full) : Effect.void)
+          // The last save fails when the run has ended.
+          const isRunning = failing > 1 && failing < 9
+          const { exit, found, read, seen, state } = yield* look(values).pipe(Effect.scoped, Effect.provide(layer))
+          if (Exit.isSuccess(exit)) break
+          failures++
+          assert.strictEqual(reasonOf(exit)?._tag, "StoreUnavailable")
+          let told = AgentState.make("boss")
+          let kept: AgentState.AgentState | undefined
+          for (const [at, event] of seen.entries()) {
+            const isLast = at === seen.length - 1
+            if (event._tag === "RunInterrupted") {
+              assert.isTrue(isLast && at > 0 && event.calls.length === 0)
+              assert.deepStrictEqual(event.state, state)
+            } else {
+              told = AgentState.reduce(told, event)
+              if (isSavePoint(event)) {
+                assert.deepStrictEqual(found[at], told, event._tag)
+                kept = told
+              }
+            }
+          }
+          assert.strictEqual(seen.some(({ _tag }) => _tag === "RunInterrupted"), isRunning)
+          assert.deepStrictEqual(yield* stateIn(values, "p"), kept)
+          if (how === "stream") assert.deepStrictEqual(read, seen)
+        }
+        assert.strictEqual(failures, 9)
+      }).pipe(provided))
+  })
+
+  it.effect("shows a decision or a given result only after it was saved", () => {
+    const { layer, on } = makeWatched()
+    const Later = Toolkit.make(Tool.make("guarded", { needsApproval: true }), Tool.make("later"))
+    const clerk = Agent.make("clerk", { toolkit: Later })
+    return Effect.gen(function*() {
+      const session = yield* Session.make(clerk, { store: Session.store("p") })
+      yield* session.call("Go")
+      const seen: Array<string> = []
+      const observed = Agent.observe((event) =>
+        Effect.gen(function*() {
+          const stored = yield* Effect.orDie(Session.load("p"))
+          seen.push(
+            `${event._tag}: ${AgentState.pendingApprovals(stored!).length} ${AgentState.pendingResults(stored!).length}`
+          )
+        })
+      )
+      on.write = Effect.fail(full)
+      for (
+        const answered of [
+          session.approve("a"),
+          session.deny("a", "No."),
+          session.giveResult("b", null)
+        ] as ReadonlyArray<
+          Effect.Effect<unknown, unknown>
+        >
+      ) assert.strictEqual(reasonOf(yield* Effect.exit(observed(answered)))?._tag, "StoreUnavailable")
+      assert.deepStrictEqual(seen, [])
+      on.write = Effect.void
+      yield* observed(session.approve("a"))
+      yield* observed(session.giveResult("b", null))
+      assert.deepStrictEqual(seen, ["CallApproved: 0 1", "ResultGiven: 0 0"])
+    }).pipe(
+      Effect.scoped,
+      Effect.provide([layer, Later.toLayer({ guarded: () => Effect.void, later: () => ToolPolicy.deferResult })]),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.all(
+        MockResponse.toolCall("guarded", {}, { id: "a" }),
+        MockResponse.toolCall("later", {}, { id: "b" })
+      ))))
+    )
   })
 
   it.effect("runs no call again whose result was told, wherever its process dies", () => {

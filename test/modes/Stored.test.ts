@@ -5,6 +5,7 @@ import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentPicker, AgentState, Group, Handoff, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag, watch } from "../agent/watch.ts"
+import { callsIn } from "../domain/legal.ts"
 import { ends, reasonOf, said, sent, stackOf } from "./sent.ts"
 
 const echo = Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`)))
@@ -584,4 +585,30 @@ describe("What ends with others", () => {
       assert.strictEqual(AgentState.text(yield* session.call("Again")), "Re: Again")
       assert.deepStrictEqual(stackOf(yield* session.state), ["own"])
     }).pipe(Effect.scoped, Effect.provide(KeyValueStore.layerMemory), echo))
+
+  it.effect("what its clean-up lets the agent do at the end of the session is saved before observers see it", () =>
+    Effect.gen(function*() {
+      const Notes = Toolkit.make(Tool.make("note"))
+      const agent = Agent.make("a", { toolkit: Notes })
+      const alone = Mode.make("alone", {
+        enter: () => Effect.void,
+        exit: () => Effect.asVoid(Effect.orDie(Mode.call("Note it.")))
+      })
+      const found: Array<string> = []
+      yield* Effect.scoped(Effect.gen(function*() {
+        const session = yield* Session.make(agent, { store: Session.store("kept") })
+        const entering = Effect.provideService(Mode.enter(alone, {}), Mode.Host, session)
+        yield* Effect.provideService(entering, Scope.Scope, yield* Scope.make())
+      })).pipe(
+        Agent.observe((event) =>
+          event._tag !== "ToolCallSettled" ? Effect.void : Effect.map(Effect.orDie(Session.load("kept")), (stored) => {
+            found.push(...callsIn(stored!.conversation).map(({ state }) => state._tag))
+          })
+        )
+      )
+      assert.deepStrictEqual(found, ["Settled"])
+    }).pipe(
+      Effect.provide([KeyValueStore.layerMemory, Toolkit.make(Tool.make("note")).toLayer({ note: () => Effect.void })]),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("note", {}), "Noted.")))
+    ))
 })

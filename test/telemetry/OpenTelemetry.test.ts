@@ -2,10 +2,21 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { assert, describe, it } from "@effect/vitest"
 import { SpanStatusCode } from "@opentelemetry/api"
 import { Effect, ExecutionPlan, Exit, Fiber, Schema, Scope, Stream } from "effect"
-import { AiError, Model, Tool, Toolkit } from "effect/ai"
+import { AiError, LanguageModel, Model, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
-import { Agent, ContextWindow, Guardrail, Handoff, Session } from "troupe"
+import {
+  Agent,
+  AgentPicker,
+  AgentState,
+  ContextWindow,
+  Group,
+  Guardrail,
+  Handoff,
+  Mode,
+  Session,
+  SystemPrompt
+} from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { InputMessages, OutputMessages, SystemInstructions, ToolDefinitions } from "./schemas.ts"
@@ -200,6 +211,81 @@ describe("The conversation of a run", () => {
       assert.deepStrictEqual(spans.map(({ attributes }) => attributes[key]), ["order-7", "order-7"])
     }))
 
+  it.effect.each([["stored", "order-7"], ["not stored", undefined]] as const)(
+    "is the same in the spans of a session's other operations, %s",
+    ([, id]) =>
+      Effect.gen(function*() {
+        const Signing = Toolkit.make(
+          Tool.make("sign", { parameters: Schema.Struct({ name: Schema.String }), needsApproval: true }),
+          Tool.make("note")
+        )
+        const signer = Agent.make("signer", {
+          toolkit: Signing,
+          modes: [Mode.make("m", { enter: () => Effect.void })],
+          instructions: () => Effect.as(Effect.orDie(LanguageModel.generateText({ prompt: "?" })), "Be brief."),
+          guardrails: { toolCall: [Guardrail.make("look", () => Guardrail.pass, { on: "toolCall" })] }
+        })
+        const asked = MockModel.layer(MockModel.make(({ lastUserText }) =>
+          lastUserText === "sign" ? MockResponse.toolCall("sign", { name: "Ada" }, { id: "s" }) : "Hi"
+        ))
+        const runs: Array<string> = []
+        const { exit, spans } = yield* exported(
+          Effect.gen(function*() {
+            const session = yield* (id === undefined
+              ? Session.make(signer)
+              : Session.make(signer, { store: Session.store(id) }))
+            yield* session.enterMode("m")
+            yield* Effect.provideService(SystemPrompt.render(), Mode.Host, session)
+            yield* session.invoke(Signing.tools.note, {})
+            yield* session.exitMode("m")
+            yield* session.call("sign")
+            yield* Effect.asVoid(session.approve("s", { params: { name: "Cid" } }))
+          }).pipe(Agent.observe((event) =>
+            Effect.sync(() => runs.push(event.run))
+          ))
+        ).pipe(
+          Effect.provide(Signing.toLayer({ sign: () => Effect.void, note: () => Effect.void })),
+          Effect.provide(KeyValueStore.layerMemory),
+          Effect.provide(asked)
+        )
+        assert.deepStrictEqual(exit, Exit.void)
+        assert.deepStrictEqual(
+          [...new Set(spans.map(({ name }) => name))].sort(),
+          [
+            "LanguageModel.generateText",
+            "chat",
+            "enter_mode m",
+            "execute_tool note",
+            "exit_mode m",
+            "guardrail look",
+            "invoke_agent signer"
+          ]
+        )
+        assert.deepStrictEqual([...new Set(spans.map(({ attributes }) => attributes[key]))], [id ?? runs[0]])
+      })
+  )
+
+  it.effect("is the run's id also in a step that is taken by hand, and in what a picker asks", () =>
+    Effect.gen(function*() {
+      const runs = new Set<string>()
+      const observed = Agent.observe((event) => Effect.sync(() => runs.add(event.run)))
+      const { spans } = yield* exported(observed(Agent.step(agent, AgentState.ask(AgentState.make("desk"), "Hi", 0))))
+      assert.deepStrictEqual(spans.map(({ name }) => name), ["chat"])
+      assert.deepStrictEqual(spans.map(({ attributes }) => attributes[key]), [...runs])
+      runs.clear()
+      const picked = AgentPicker.make(
+        () => Effect.as(Effect.orDie(LanguageModel.generateText({ prompt: "Who?" })), "desk" as const)
+      )
+      const group = Group.make({ desk: agent }, { start: picked })
+      const run = yield* exported(observed(Agent.run(group, "Hi")))
+      assert.deepStrictEqual(run.spans.map(({ name }) => name), [
+        "LanguageModel.generateText",
+        "chat",
+        "invoke_agent desk"
+      ])
+      assert.deepStrictEqual([...new Set(run.spans.map(({ attributes }) => attributes[key]))], [...runs])
+    }).pipe(Effect.provide(model)))
+
   it.effect("is one in all runs of a session that isn't stored, and another one in each run without a session", () =>
     Effect.gen(function*() {
       const idsOf = (
@@ -254,6 +340,30 @@ describe("The conversation of a run", () => {
         [idsOf(annotated.spans, "outer"), idsOf(annotated.spans, "inner")],
         ["ticket-1", "ticket-1"]
       )
+    }))
+})
+
+describe("A session that a tool opens without a store", () => {
+  it.effect("has its own id from its first call on", () =>
+    Effect.gen(function*() {
+      const Asking = Toolkit.make(Tool.make("ask"))
+      const ask = Effect.gen(function*() {
+        const inner = yield* Session.make(Agent.make("inner"))
+        yield* inner.call("Hi")
+        yield* inner.call("And now?")
+      }).pipe(Effect.scoped, Effect.orDie, Effect.provide(MockModel.layer(MockModel.make(() => "Hi"))))
+      const { spans } = yield* exported(Agent.run(Agent.make("outer", { toolkit: Asking }), "Hi")).pipe(
+        Effect.provide(Asking.toLayer({ ask: () => Effect.asVoid(ask) })),
+        Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("ask", {}), "Hi")))
+      )
+      const idsOf = (agent: string) =>
+        spans.filter(({ name }) => name === `invoke_agent ${agent}`).map(({ attributes }) =>
+          attributes["gen_ai.conversation.id"]
+        )
+      const [first, second] = idsOf("inner")
+      assert.isString(first)
+      assert.strictEqual(second, first)
+      assert.notInclude(idsOf("outer"), first)
     }))
 })
 

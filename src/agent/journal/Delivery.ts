@@ -14,8 +14,8 @@ import type { Observer } from "./Observer.ts"
 import { findAround, within } from "./OperationsUnderWay.ts"
 
 /**
- * What is known of earlier events: the id of the last run, and their number, without pieces of streams. In a session, `session` is the id
- * that it is stored under, or else the id of its first run.
+ * What a session knows of earlier events: the id of the last run, and their number, without pieces of streams. `session` is the id that it is
+ * stored under, or else the id of its first run.
  */
 interface Log {
   readonly session?: string | undefined
@@ -33,12 +33,16 @@ export interface Happened {
  * A receiver of a run's events as they happen, besides the observers: a stream or a session. `offer` returns whether there was room, and
  * gets the new state if the event changed it; `offerAll` waits for room. With `isStreaming` the model is asked to stream. A receiver with a
  * `failure` has interrupted the run because of it.
+ *
+ * What `offer` had no room for is given to `take` first, if there is one: a session saves there what nobody may see before it is saved, and
+ * returns whether it may be seen now.
  */
 export interface Receiver {
   readonly isStreaming: boolean
-  readonly log: Log
+  readonly log: Log | undefined
   readonly failure?: unknown
   readonly offer: (event: AgentEvent, state?: AgentState) => boolean
+  readonly take?: (happened: Happened) => Effect.Effect<boolean>
   readonly offerAll: (batch: ReadonlyArray<Happened>) => Effect.Effect<void>
 }
 
@@ -73,7 +77,7 @@ const saved = "State"
  * Delivers events in their order to observers and to the receiver of a stream.
  *
  * If the run or a time-out interrupts a delivery, the current event is still shown to everybody, and later ones wait for the next flush. So
- * everybody sees each event exactly once.
+ * everybody sees each event exactly once, unless it can't be saved.
  */
 export const make = (
   observers: ReadonlyArray<Observer>,
@@ -151,13 +155,33 @@ class ToReceiver implements Delivering {
     const taken = Effect.suspend(() =>
       this.#waiting.length === 0
         ? Effect.void
-        : within(this, saved, this.#receiver.offerAll(this.#waiting.splice(0)))
+        : passAll(this, this.#receiver, this.#waiting.splice(0))
     )
     return unlessShown(this, Effect.uninterruptible(Semaphore.makeUnsafe(1).withPermit(taken)))
   }
 }
 
 const none: Array<never> = []
+
+/** Passes on what has happened, after `seen` has shown it to observers. A session takes it in before that. */
+const pass = (
+  waiting: object,
+  receiver: Receiver,
+  happened: Happened,
+  seen: Effect.Effect<void>
+): Effect.Effect<void> =>
+  receiver.take === undefined
+    ? Effect.andThen(seen, within(waiting, saved, receiver.offerAll([happened])))
+    : Effect.flatMap(
+      within(waiting, saved, receiver.take(happened)),
+      // A session's reader has room for all, so nothing of the program runs in this.
+      (isSeen) => isSeen ? Effect.andThen(seen, receiver.offerAll([happened])) : Effect.void
+    )
+
+const passAll = (waiting: object, receiver: Receiver, batch: ReadonlyArray<Happened>): Effect.Effect<void> =>
+  receiver.take === undefined
+    ? within(waiting, saved, receiver.offerAll(batch))
+    : Effect.forEach(batch, (happened) => pass(waiting, receiver, happened, Effect.void), { discard: true })
 
 const showAll = (
   waiting: Array<WaitingEvent>,
@@ -169,9 +193,7 @@ const showAll = (
       ? Effect.suspend(() => observers[0]!(event))
       : Effect.forEach(observers, (observer) => observer(event), { discard: true })
     const seen = within(waiting, event._tag, seeing, Context.add(Host, host))
-    return receiver === undefined
-      ? seen
-      : Effect.andThen(seen, within(waiting, saved, receiver.offerAll([{ event, state }])))
+    return receiver === undefined ? seen : pass(waiting, receiver, { event, state }, seen)
   }
   const showNext = Effect.uninterruptible(Effect.suspend(() => show(waiting.shift()!)))
   const lock = Semaphore.makeUnsafe(1)

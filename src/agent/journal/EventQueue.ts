@@ -59,7 +59,7 @@ export const make = (capacity: number): EventQueue => {
   }
   return {
     isStreaming: true,
-    log: {},
+    log: undefined,
     offer,
     offerAll: (batch) =>
       Effect.callback<void>((resume) => {

@@ -45,7 +45,7 @@ export class Journal {
   readonly hasSpans: boolean
   /** The id of the run. */
   readonly run: string
-  /** The id of the session that keeps the conversation, if it has one. */
+  /** The id of the session that keeps the conversation, if one does: without a store, the id of its first run. */
   readonly session: string | undefined
   readonly #delivering: Delivery.Delivering
   readonly #receiver: Delivery.Receiver | undefined
@@ -68,7 +68,8 @@ export class Journal {
     this.#delivering = Delivery.make(observers, receiver)
     // A run that nobody observes needs no id: the id is only in events and spans, so that equal runs have equal states.
     this.run = run !== "" || !(isTraced || this.#delivering.isObserved) ? run : RunId.make(services.random)
-    this.session = receiver?.log.session
+    const log = receiver?.log
+    this.session = log === undefined ? undefined : log.session ?? this.run
     this.#receiver = receiver
     this.#beside = beside
     this.#live = live
@@ -107,7 +108,7 @@ export class Journal {
   }
   /** The number of events in the log, if somebody keeps it from its beginning. */
   get logged(): { readonly events: number } | undefined {
-    const events = this.#receiver?.log.events
+    const events = this.#receiver?.log?.events
     return events === undefined ? undefined : { events }
   }
   now(): number {

@@ -43,6 +43,8 @@ const withoutPlace = Context.omit(Host, CurrentOperations) as <R>(self: Context.
  * is itself such a change, or the end of a run, the change fails with the `ModeError` `Unavailable`. Talking to the agent and entering
  * modes always fail: `Mode.call` and `Mode.enter` with a `ModeError`, the session's operations with `ReentrantOperation`.
  *
+ * In a session with a store, it sees events that are saved at once, such as a call's result, after they were saved.
+ *
  * @category combinators
  * @since 0.1.0
  */

@@ -36,12 +36,12 @@ export const findAround = (
   fiber.getRef(CurrentOperations).find((other) => other.queue === queue && !other.isOver)
 
 /** Runs something as an operation of a queue, with the services that `view` returns. */
-export const within = (
+export const within = <A>(
   queue: object,
   name: string,
-  self: Effect.Effect<void>,
+  self: Effect.Effect<A>,
   view: (services: Context.Context<never>) => Context.Context<never> = identity
-): Effect.Effect<void> => {
+): Effect.Effect<A> => {
   const operation: OperationUnderWay = { queue, name, isOver: false }
   const own = Effect.updateContext(
     self,

@@ -3,8 +3,8 @@
  *
  * A run is a span `invoke_agent <name>`, a call a span `execute_tool <name>`, entering and leaving a mode `enter_mode <name>` and
  * `exit_mode <name>`, making a summary `summarize_conversation <name>`. A request to a model is `chat <model>` below the run, or has the
- * name that `effect/ai` gives it if that makes the span. Content is recorded only if `RecordContent` says so. A run's span, and those below
- * it, have the id of the conversation.
+ * name that `effect/ai` gives it if that makes the span. Content is recorded only if `RecordContent` says so. Spans of a run, and of what is
+ * done to a conversation outside of one, have the id of the conversation.
  *
  * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test holds
  * `docs/telemetry.md`, which lists them, to what is here.
@@ -65,11 +65,14 @@ export const OwnConversation = Context.Reference<string | undefined>("troupe/age
 const conversationId = "gen_ai.conversation.id"
 
 /**
- * Sets the conversation id on the spans of a run: the id of the session, or else of the run. A program's own annotation takes precedence,
- * and a run within another run has its own id only in a session.
+ * Sets the conversation id on the spans of an effect: the id of the session, or else of the run. A program's own annotation takes
+ * precedence, and a run within another run has its own id only in a session.
  */
-const inConversation =
-  ({ conversation = "", session }: Journal) => <R>(services: Context.Context<R>): Context.Context<R> => {
+export const inConversation = <A, E, R>(
+  { conversation, session }: Pick<Journal, "conversation" | "session">,
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  conversation === undefined ? self : Effect.updateContext(self, (services: Context.Context<R>) => {
     const annotations = Context.get(services, References.TracerSpanAnnotations)
     const known = annotations[conversationId]
     if (known !== undefined && (session === undefined || known !== Context.get(services, OwnConversation))) {
@@ -78,7 +81,7 @@ const inConversation =
     return Context.add(services, OwnConversation, conversation).pipe(
       Context.add(References.TracerSpanAnnotations, { ...annotations, [conversationId]: conversation })
     )
-  }
+  })
 
 /** The span recording of a run without spans: nothing is kept, and no service changes. */
 const noSpan: Tracer.Span = {
@@ -112,13 +115,7 @@ export const runSpan = <A, E, R>(
   loop: Loop,
   inControl: Definition,
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => {
-  const { journal, parent } = loop
-  const running = spanned(loop, `invoke_agent ${inControl.name}`, () => runAttributes(inControl), use)
-  return parent !== undefined || journal.conversation === undefined
-    ? running
-    : Effect.updateContext(running, inConversation(journal)<R>)
-}
+): Effect.Effect<A, E, R> => spanned(loop, `invoke_agent ${inControl.name}`, () => runAttributes(inControl), use)
 
 /** Wraps the time in which an agent that took over is in control in a span below the run's. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

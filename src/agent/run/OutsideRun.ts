@@ -13,6 +13,7 @@ import * as Failure from "../journal/Failure.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
@@ -20,7 +21,7 @@ import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
 import { closing, end } from "./EndRun.ts"
-import { goOn, makeLoop } from "./Run.ts"
+import { goOn, loopAt, makeLoop } from "./Run.ts"
 import { finishStepping } from "./RunLoop.ts"
 
 /** Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. */
@@ -31,7 +32,8 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
     }).pipe(Effect.tap(() => finishStepping(loop)))
-    return Effect.matchCauseEffect(provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit))), {
+    const stepping = provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit)))
+    return Effect.matchCauseEffect(Telemetry.inConversation(loop.journal, stepping), {
       onFailure: (cause) =>
         Effect.failCause(
           Failure.withStates(Cause.hasInterruptsOnly(cause) ? loop.state : Failure.failedBy(loop, cause), cause)
@@ -48,6 +50,25 @@ export const runCall = (
 ): Effect.Effect<void, unknown, unknown> =>
   closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
 
+/** Runs an effect in the loop of a called agent, with what each agent on the way there provides: as in a run, the next caller's model counts. */
+const inCalled = <A, E>(place: Loop.Loop, self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E, unknown> =>
+  place.parent === undefined
+    ? self
+    : inCalled(
+      place.parent,
+      Effect.onExit(provideLoop(place, self), (exit) => OwnModel.release(place, exit, Effect.void))
+    )
+
+/** Does something by hand in the agent that open calls lead to, if its definition is still known. */
+export const atCalls = <A, E>(
+  loop: Loop.Loop,
+  calls: ReadonlyArray<string>,
+  f: (place: Loop.Loop | undefined) => Effect.Effect<A, E, unknown>
+): Effect.Effect<A, E, unknown> => {
+  const place = loopAt(loop, calls)
+  return place === undefined ? f(undefined) : inCalled(place, f(place))
+}
+
 /** Does something with a conversation by hand, in a fiber, and returns its result. No run starts. */
 export const outsideRun = <A>(
   fiber: Fiber.Fiber<unknown, unknown>,
@@ -57,11 +78,11 @@ export const outsideRun = <A>(
   live: LiveModes,
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
-  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log.run, live)
+  const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log?.run, live)
   const { journal } = loop
   const working = markAtWork(loop, Effect.suspend(() => f(loop)))
   return Effect.onExitPrimitive(
-    provideLoop(loop, working),
+    Telemetry.inConversation(journal, provideLoop(loop, working)),
     (exit) => OwnModel.release(loop, exit, journal.isBehind() ? journal.flush : Effect.void)
   )
 }

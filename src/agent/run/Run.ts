@@ -243,9 +243,10 @@ export const run = (
 ): Effect.Effect<AgentState, unknown, unknown> =>
   Effect.withFiber((fiber) => {
     // An input begins a new run. Without an input the run continues, and keeps its id.
-    const id = from.input === undefined ? receiver?.log.run : undefined
+    const id = from.input === undefined ? receiver?.log?.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
-    return Effect.matchCauseEffect(markAtWork(loop, runInSpan(loop, from)), {
+    const running = Telemetry.inConversation(loop.journal, markAtWork(loop, runInSpan(loop, from)))
+    return Effect.matchCauseEffect(running, {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)
           ? Effect.succeed(loop.state)

@@ -14,6 +14,7 @@ import type * as EventQueue from "../journal/EventQueue.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
 import type * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
+import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { provideLoop } from "../perform/LoopServices.ts"
 import { RunHost } from "../perform/mode/RunHost.ts"
@@ -84,20 +85,34 @@ export const runAlone = <A>(
 /** Reads the conversation as it is, while other operations may run. */
 export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const looking = Effect.withFiber((fiber) => {
-    const { live, ref, roster } = session
+    const { live, log, ref, roster } = session
     const loop = makeLoop(new RunServices(fiber), roster, ref.value, undefined, undefined, live)
-    return Effect.onExit(provideLoop(loop, f(loop)), (exit) => OwnModel.release(loop, exit, Effect.void))
+    const reading = Telemetry.inConversation(
+      { conversation: log.session, session: log.session },
+      provideLoop(loop, f(loop))
+    )
+    return Effect.onExit(reading, (exit) => OwnModel.release(loop, exit, Effect.void))
   })
   return SessionServices.provide(looking, session.services)
 }
 
-/** Changes the conversation after the queue is closed. The caller saves the state. */
-export const runAtEnd = (session: OpenSession, f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>) => {
-  const changing = Effect.withFiber((fiber) => {
-    const receiver = new SessionReceiver({ ...session, store: undefined }, undefined)
-    return outsideRun(fiber, session.roster, session.ref.value, receiver, session.live, f)
-  })
-  return SessionServices.provide(changing, session.services)
+/** Changes the conversation after the queue is closed, and saves the state if that has changed. Nothing may interrupt it. */
+export const runAtEnd = (
+  session: OpenSession,
+  f: (loop: Loop.Loop) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<unknown, unknown> => {
+  const { live, ref, roster, services } = session
+  const before = ref.value
+  const receiver = new SessionReceiver(session, undefined)
+  const changing = Effect.withFiber((fiber) => outsideRun(fiber, roster, before, receiver, live, f))
+  const saving = Effect.suspend(() => ref.value === before ? Effect.void : save(session, ref.value))
+  return Effect.flatMap(
+    Effect.exit(SessionServices.provide(changing, services)),
+    (exit) =>
+      receiver.failure === undefined
+        ? Effect.ensuring(exit, Effect.orDie(saving))
+        : Effect.andThen(Effect.ignore(saving), Effect.fail(receiver.failure))
+  )
 }
 
 /**

@@ -23,7 +23,7 @@ import { readParams, readResult, toolOf } from "../definition/CallTool.ts"
 import { emitAnswer, type Loop } from "../journal/Loop.ts"
 import * as GivenParams from "../perform/call/GivenParams.ts"
 import * as GivenResult from "../perform/call/GivenResult.ts"
-import { loopAt } from "../run/Run.ts"
+import { atCalls } from "../run/OutsideRun.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 import { because, ParametersRejected, ResultRejected, type SessionError } from "./SessionError.ts"
 
@@ -44,16 +44,19 @@ const answer = <E>(
 
 /** Reads parameters by the tool of a call, and lets guardrails judge them. Returns those that passed, which the tool can read too. */
 const passing = (loop: Loop, { call, calls }: Located, given: Schema.Json) =>
-  Effect.gen(function*() {
-    const { roster, state } = loop
-    const { name } = call
-    const place = loopAt(loop, calls)
-    yield* readParams(roster, state, { calls, name }, given)
-    if (place === undefined || !GivenParams.isJudged(place)) return { params: given }
-    const params = yield* Effect.flatMap(GivenParams.judge(place, call, given), Effect.fromResult)
-    if (params !== given) yield* readParams(roster, state, { calls, name }, params)
-    return { params, judged: true } as const
-  }).pipe(Effect.mapError((issue) => because(new ParametersRejected({ tool: call.name, issue }))))
+  atCalls(
+    loop,
+    calls,
+    Effect.fnUntraced(function*(place) {
+      const { roster, state } = loop
+      const { name } = call
+      yield* readParams(roster, state, { calls, name }, given)
+      if (place === undefined || !GivenParams.isJudged(place)) return { params: given }
+      const params = yield* Effect.flatMap(GivenParams.judge(place, call, given), Effect.fromResult)
+      if (params !== given) yield* readParams(roster, state, { calls, name }, params)
+      return { params, judged: true } as const
+    })
+  ).pipe(Effect.mapError((issue) => because(new ParametersRejected({ tool: call.name, issue }))))
 
 /** Checks whether parameters differ from those of a call. The provider's own calls run with what the provider asked for. */
 const isOther = ({ approvalId, params }: Call, given: Schema.Json): boolean =>
@@ -103,10 +106,10 @@ const given = (callId: string, given: Given) => (loop: Loop) =>
       read(entry, call.name, given),
       (issue) => because(new ResultRejected({ callId, tool: call.name, issue }))
     )
-    const place = loopAt(loop, calls)
-    const passed = place === undefined || entry?._tag !== "Handled"
-      ? given
-      : yield* GivenResult.judge(place, call, entry, given)
+    const passed = yield* atCalls(loop, calls, (place) =>
+      place === undefined || entry?._tag !== "Handled"
+        ? Effect.succeed(given)
+        : GivenResult.judge(place, call, entry, given))
     return yield* Effect.fromResult(giving(state, callId, passed))
   })
 

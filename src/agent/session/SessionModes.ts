@@ -29,7 +29,6 @@ import * as RunHost from "../perform/mode/RunHost.ts"
 import { Fail } from "../rules/Decision.ts"
 import { look, nestedOrAlone, type OpenSession, runAlone, runAtEnd } from "./OpenSession.ts"
 import { isSessionError } from "./SessionError.ts"
-import { save } from "./SessionReceiver.ts"
 
 /** Runs an operation and returns the state after it: alone, or within a set-up or clean-up that requests it. */
 const give = (
@@ -121,17 +120,14 @@ const countStaying = ({ live, ref, store }: OpenSession): number => {
 /** Leaves all modes when the session ends. A stored session keeps them for the next session of its id. */
 export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { live, ref } = session
     const staying = countStaying(session)
-    if (live.open.length === 0) return Effect.void
-    const before = ref.value
+    if (session.live.open.length === 0) return Effect.void
     const leaving = runAtEnd(session, (loop) =>
       Effect.flatMap(
         LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
         (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
       ))
-    const saving = Effect.suspend(() => ref.value === before ? Effect.void : save(session, ref.value))
-    return Effect.orDie(Effect.ensuring(leaving, Effect.orDie(saving)))
+    return Effect.orDie(leaving)
   })
 
 const asModeError = (operation: string) => (error: unknown): ModeError =>

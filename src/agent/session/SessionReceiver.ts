@@ -1,7 +1,8 @@
 /**
  * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
  *
- * If the state can't be saved, the operation is stopped at once: what it would do next would be lost.
+ * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. From that event on neither observers
+ * nor the reader see any, except that the run was interrupted: nobody is told what another process wouldn't find in the store.
  *
  * @since 0.1.0
  */
@@ -9,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as PubSub from "effect/PubSub"
 import type * as SubscriptionRef from "effect/SubscriptionRef"
-import type { AgentEvent } from "../../domain/AgentEvent.ts"
+import { type AgentEvent, isRunEnd } from "../../domain/AgentEvent.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Happened, Receiver } from "../journal/Delivery.ts"
@@ -66,6 +67,8 @@ export class SessionReceiver implements Receiver {
   readonly #target: Target
   readonly #reader: Receiver | undefined
   #fiber: Fiber.Fiber<unknown, unknown> | undefined
+  /** Whether a run is under way whose start was seen. */
+  #isRunShown = false
 
   constructor(target: Target, reader: Receiver | undefined) {
     this.isStreaming = reader !== undefined
@@ -82,34 +85,42 @@ export class SessionReceiver implements Receiver {
   offer(event: AgentEvent, state?: AgentState): boolean {
     if (this.#target.store !== undefined && (this.#isSaveDue(event) || isSavedFirst(event))) return false
     this.#apply(event, state ?? this.#after(event))
-    return this.#reader === undefined || this.#reader.offer(event)
+    // The start and the end of a run never come here if they can fail to be saved.
+    return this.#reader === undefined || this.failure !== undefined || this.#reader.offer(event)
   }
 
-  offerAll(batch: ReadonlyArray<Happened>): Effect.Effect<void> {
-    return Effect.forEach(batch, (happened) => this.#receive(happened), { discard: true })
-  }
-
-  #receive({ event, state: after }: Happened): Effect.Effect<void> {
+  /** Takes in an event, and saves it if that is due. Returns whether observers and the reader may see it. */
+  take({ event, state: after }: Happened): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       const state = after ?? this.#after(event)
       if (isSavedFirst(event)) {
-        return Effect.andThen(
-          this.#save(state, event),
-          Effect.suspend(() => this.failure === undefined ? this.#show(event, state) : Effect.void)
-        )
+        return Effect.map(this.#save(state, event), () => {
+          if (this.failure === undefined) this.#apply(event, state)
+          return this.#isShown(event)
+        })
       }
-      const shown = this.#show(event, state)
-      return this.#isSaveDue(event) ? Effect.andThen(this.#save(state), shown) : shown
+      this.#apply(event, state)
+      return this.#isSaveDue(event)
+        ? Effect.map(this.#save(state), () => this.#isShown(event))
+        : Effect.succeed(this.#isShown(event))
     })
+  }
+
+  /** Passes events that were taken in to the reader. */
+  offerAll(batch: ReadonlyArray<Happened>): Effect.Effect<void> {
+    return this.#reader === undefined ? Effect.void : this.#reader.offerAll(batch)
+  }
+
+  /** Checks whether an event may be seen: all that could be saved, and that a run was interrupted whose start was seen. */
+  #isShown(event: AgentEvent): boolean {
+    const { _tag, calls } = event
+    if (this.failure !== undefined) return _tag === "RunInterrupted" && calls.length === 0 && this.#isRunShown
+    if (calls.length === 0 && (_tag === "RunStarted" || isRunEnd(event))) this.#isRunShown = _tag === "RunStarted"
+    return true
   }
 
   #isSaveDue(event: AgentEvent): boolean {
     return isSavePoint(event) || this.#target.store?.keeps?.(event) === "AtOnce"
-  }
-
-  #show(event: AgentEvent, state: AgentState): Effect.Effect<void> {
-    this.#apply(event, state)
-    return this.#reader === undefined ? Effect.void : this.#reader.offerAll([{ event }])
   }
 
   #after(event: AgentEvent): AgentState {
