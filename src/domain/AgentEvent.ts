@@ -291,7 +291,7 @@ export interface ModeTransitionRequested extends Case<"ModeTransitionRequested">
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
-/** The run ended, stopped for approvals or results, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
+/** The run ended, or stopped for approvals or results. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
 /** The run was interrupted, or a limit of an agent that called this one stopped it; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}
