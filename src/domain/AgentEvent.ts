@@ -77,7 +77,12 @@ export const AgentEvent = Schema.TaggedUnion({
     model: Schema.optionalKey(Schema.String),
     isBrokenOff: Schema.optionalKey(Schema.Literal(true))
   },
-  ApprovalRequested: { ...envelope, ...call, params: Schema.Json },
+  ApprovalRequested: {
+    ...envelope,
+    ...call,
+    params: Schema.Json,
+    ...Struct.omit(CallState.cases.AwaitingApproval.fields, ["_tag"])
+  },
   CallApproved: {
     ...envelope,
     ...call,
@@ -109,7 +114,7 @@ export const AgentEvent = Schema.TaggedUnion({
     reason: Schema.optionalKey(Schema.String),
     replaced: Schema.optionalKey(Schema.Union([
       Schema.Struct({ turn: Count, input: Schema.Array(Part.UserPart), blocked: Schema.optionalKey(Blocked) }),
-      Schema.Struct({ params: Schema.Json })
+      Schema.Struct({ params: Schema.Json, refused: Schema.optionalKey(Schema.String) })
     ])),
     duration: Count
   },
@@ -195,9 +200,12 @@ export interface ModelResponded extends Case<"ModelResponded"> {}
  * the answer broke off, and `usage` has only what was reported by then.
  */
 export interface ModelCallFailed extends Case<"ModelCallFailed"> {}
-/** A call waits for approval. */
+/** A call waits for approval. `judged` names the guardrails that let its parameters pass, if there are any. */
 export interface ApprovalRequested extends Case<"ApprovalRequested"> {}
-/** Somebody approved a call. `params`, if present, replace the model's parameters; with `judged`, guardrails let them pass. */
+/**
+ * Somebody approved a call. `params`, if present, replace the model's parameters; `judged` names the guardrails that let them pass, if any
+ * have judged them.
+ */
 export interface CallApproved extends Case<"CallApproved"> {}
 /** Somebody denied a call; the model reads the reason. */
 export interface CallDenied extends Case<"CallDenied"> {}
@@ -230,7 +238,8 @@ export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
  * A guardrail gave its verdict, or gave none: then `verdict` is `Interrupted`, also after a defect. `started` is the `sequence` of its
  * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail of a check also carries `replaced`: the
- * user's words or the call's parameters that the state holds instead of those that were judged. `duration` is in milliseconds.
+ * user's words or the call's parameters that the state holds instead of those that were judged; `refused` is what the model reads of a
+ * call that isn't run. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
 /** A limit was met that still lets the model answer once: `limit` says which limit, `text` is what the model is told. */
@@ -282,7 +291,7 @@ export interface ModeTransitionRequested extends Case<"ModeTransitionRequested">
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
 /** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
-/** The run ended, stopped for approvals or results, or had ended already when it was resumed, possibly as `Failed`. `state` says which. */
+/** The run ended, or stopped for approvals or results. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
 /** The run was interrupted, or a limit of an agent that called this one stopped it; `state` can be resumed. */
 export interface RunInterrupted extends Case<"RunInterrupted"> {}

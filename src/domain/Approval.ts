@@ -127,18 +127,20 @@ export const locateApprovable = (self: AgentState, callId: string): Located | un
   locate(
     self,
     callId,
-    ({ state }) => state._tag === "AwaitingApproval" || (state._tag === "Approved" && state.judged === true)
+    ({ asked, state }) =>
+      state._tag === "AwaitingApproval" ||
+      (state._tag === "Approved" && state.judged !== undefined && asked !== undefined)
   )
 
 /**
- * Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. With `judged`
- * they passed the guardrails.
+ * Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. `judged`
+ * names the guardrails that let them pass.
  */
 export const approval = (
   self: AgentState,
   callId: string,
   params: Schema.Json | undefined,
-  judged?: true
+  judged?: ReadonlyArray<string>
 ): Answer<CallApproved> => {
   const call = params === undefined ? undefined : locate(self, callId, isAnswerable)?.call
   const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
@@ -151,7 +153,7 @@ const approvalOf = (
   self: AgentState,
   callId: string,
   params: Schema.Json | undefined,
-  judged: true | undefined
+  judged: ReadonlyArray<string> | undefined
 ): Answer<CallApproved> =>
   answer<CallApproved>(
     self,

@@ -67,6 +67,12 @@ export const reopen = (self: AgentState): AgentState => {
   return { ...self, status: statusOf(self.conversation), run }
 }
 
+/** Checks whether a guardrail blocked what a user said last. */
+const isBlocked = ({ conversation: { turns } }: AgentState): boolean => {
+  const last = turns.findLast((turn) => turn._tag === "User" && turn.mode === undefined)
+  return last?._tag === "User" && last.blocked !== undefined
+}
+
 /** Begins a run with what is said: by a user, or by a mode in the user's place. */
 export const start = (
   self: AgentState,
@@ -87,7 +93,9 @@ export const start = (
   const handoffs = isWaiting ? self.run.handoffs : undefined
   // What a mode says isn't a user's input.
   const given = mode === undefined ? 1 : 0
-  const inputs = isWaiting ? (self.run.inputs ?? 1) + given : given
+  // A blocked input ended the run that it belonged to, even if that was reopened: the next words of a user begin another.
+  const addsTo = isWaiting && !(given === 1 && isBlocked(self))
+  const inputs = addsTo ? (self.run.inputs ?? 1) + given : given
   const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
   return {
     ...started,

@@ -18,7 +18,7 @@ import { changeCall, lastAssistant } from "./conversation/Turns.ts"
 import { deniedState } from "./DeniedCall.ts"
 import { statusIn } from "./ImpliedStatus.ts"
 import * as RunRecord from "./RunRecord.ts"
-import type { AgentState, Call, CallState, Settled } from "./StateSchema.ts"
+import type { AgentState, AwaitingApproval, Call, CallState, Settled } from "./StateSchema.ts"
 import * as TakenIds from "./TakenIds.ts"
 
 /** Returns the call of this id in the last turn of the agent. */
@@ -43,20 +43,32 @@ export const withCallState = (self: AgentState, callId: string, state: CallState
   withCall(self, callId, (call) => ({ ...call, state }), run)
 
 /** Takes in that a call waits for an approval. */
-export const awaitApproval = (self: AgentState, { callId }: ApprovalRequested): AgentState =>
-  callOf(self, callId)?.state._tag === "Pending" ? withCallState(self, callId, { _tag: "AwaitingApproval" }) : self
+export const awaitApproval = (self: AgentState, { callId, judged }: ApprovalRequested): AgentState =>
+  callOf(self, callId)?.state._tag === "Pending"
+    ? withCallState(self, callId, { _tag: "AwaitingApproval", ...(judged === undefined ? undefined : { judged }) })
+    : self
 
 /** Changes a call that awaits approval. */
-const answer = (self: AgentState, callId: string, change: (call: Call) => Call): AgentState =>
-  callOf(self, callId)?.state._tag === "AwaitingApproval" ? withCall(self, callId, change) : self
+const answer = (
+  self: AgentState,
+  callId: string,
+  change: (call: Call, state: AwaitingApproval) => Call
+): AgentState => {
+  const state = callOf(self, callId)?.state
+  return state?._tag === "AwaitingApproval" ? withCall(self, callId, (call) => change(call, state)) : self
+}
 
-/** Takes in that a call was approved, maybe with other parameters. */
+/** Takes in that a call was approved, maybe with other parameters: of those only `judged` says which guardrails have let them pass. */
 export const approve = (self: AgentState, { callId, judged, params }: CallApproved): AgentState =>
-  answer(self, callId, (call) => ({
-    ...call,
-    ...(params === undefined || Equal.equals(params, call.params) ? undefined : { params, asked: call.params }),
-    state: judged === undefined ? { _tag: "Approved" } : { _tag: "Approved", judged }
-  }))
+  answer(self, callId, (call, asked) => {
+    const isOther = params !== undefined && !Equal.equals(params, call.params)
+    const by = judged ?? (isOther ? undefined : asked.judged)
+    return {
+      ...call,
+      ...(isOther ? { params, asked: call.params } : undefined),
+      state: { _tag: "Approved", ...(by === undefined ? undefined : { judged: by }) }
+    }
+  })
 
 /** Takes in that a call was denied. */
 export const deny = (self: AgentState, { callId, reason }: CallDenied): AgentState =>

@@ -8,6 +8,7 @@ import type { GuardrailSettled } from "./AgentEvent.ts"
 import { withTurns } from "./conversation/Summaries.ts"
 import { lastAssistant, textOf } from "./conversation/Turns.ts"
 import * as Part from "./Part.ts"
+import { refusedCall } from "./RefusedCall.ts"
 import type { AgentState, AssistantPart, Call, ModeFrame, Turn, User } from "./StateSchema.ts"
 import { notOf } from "./Summarized.ts"
 
@@ -63,7 +64,11 @@ export const putInPlace = (
   const turn = lastAssistant(self.conversation)
   if (turn === undefined) return self
   const parts = turn.parts.map((part) =>
-    part._tag === "Call" && part.id === callId && isUnsettled(part) ? { ...part, params: replaced.params } : part
+    part._tag !== "Call" || part.id !== callId || !isUnsettled(part)
+      ? part
+      : replaced.refused === undefined
+      ? { ...part, params: replaced.params }
+      : refusedCall(part, replaced.refused)
   )
   return withTurn(self, self.conversation.turns.lastIndexOf(turn), { ...turn, parts })
 }

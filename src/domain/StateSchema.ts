@@ -42,11 +42,11 @@ export type Outcome = typeof Outcome.Type
 
 /** The call waits for its turn to run. */
 export interface Pending extends Schema.Schema.Type<typeof CallState.cases.Pending> {}
-/** The call runs only when somebody approves it. */
+/** The call runs only when somebody approves it. `judged` names the guardrails that have let its parameters pass, if a run asked them. */
 export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.cases.AwaitingApproval> {}
 /**
- * Somebody approved the call; it waits for its turn to run. With `judged`, guardrails have judged the parameters that were given with the
- * approval, and they are what passed.
+ * Somebody approved the call; it waits for its turn to run. `judged` names the guardrails that have let its parameters pass: before the
+ * approval was requested, or as they were given with it.
  */
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** The handler has ended without a result: somebody outside of the run gives it later. */
@@ -77,8 +77,8 @@ export type CallState = Pending | AwaitingApproval | Approved | AwaitingResult |
  */
 export const CallState = Schema.TaggedUnion({
   Pending: {},
-  AwaitingApproval: {},
-  Approved: { judged: Schema.optionalKey(Schema.Literal(true)) },
+  AwaitingApproval: { judged: Schema.optionalKey(Schema.Array(Schema.String)) },
+  Approved: { judged: Schema.optionalKey(Schema.Array(Schema.String)) },
   AwaitingResult: {},
   Answered: {
     outcome: Schema.Literals(["Succeeded", "Failed"]),

@@ -266,7 +266,7 @@ describe("Guardrails on calls", () => {
         }))
         const done = yield* exit
         const [event] = ofTag(events, "CallApproved")
-        assert.deepInclude(event, { params: { text: "my [masked]" }, judged: true, path: [...path] })
+        assert.deepInclude(event, { params: { text: "my [masked]" }, judged: ["mask"], path: [...path] })
         assert.deepInclude(ofTag(events, "ToolCallStarted").at(-1), { params: { text: "my [masked]" } })
         assert.include(AgentState.text(done), "sent my [masked]")
         const requests = (yield* MockModel.calls).map(({ request: { prompt } }) => prompt)

@@ -2,7 +2,7 @@
  * What others hold or make, and a state must not share, choke on, or keep silent about.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema } from "effect"
+import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import {
@@ -330,18 +330,73 @@ describe("A plan of models", () => {
     }))
 })
 
-describe("A failed state", () => {
-  it.effect("that is resumed stays failed, and its run completes at once", () =>
+describe("A state that has ended", () => {
+  const agent = Agent.make("asker")
+  const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
+  const asked = (response: MockResponse.Input) => Agent.settle(agent, "Hello").pipe(Effect.provide(model(response)))
+
+  for (const [status, response] of [["Complete", "Hi."], ["Failed", MockResponse.fail(overloaded)]] as const) {
+    it.effect(`as ${status} is the same value once it is resumed, and nothing happens`, () =>
+      Effect.gen(function*() {
+        const ended = yield* asked(response)
+        assert.strictEqual(ended.status._tag, status)
+        yield* TestClock.adjust("1 minute")
+        const events: Array<string> = []
+        yield* Effect.gen(function*() {
+          assert.strictEqual(yield* Agent.resume(agent, ended), ended)
+          assert.strictEqual(yield* Agent.settle(agent, ended), ended)
+          assert.strictEqual(yield* Agent.step(agent, ended), ended)
+        }).pipe(Agent.observe(({ _tag }) => Effect.sync(() => events.push(_tag))), Effect.provide(model()))
+        assert.deepStrictEqual(events, [])
+        assert.deepStrictEqual(yield* Stream.runCollect(Agent.stream(agent, ended)).pipe(Effect.provide(model())), [])
+        assert.deepStrictEqual(yield* Stream.runCollect(Agent.states(agent, ended)).pipe(Effect.provide(model())), [])
+        const other = yield* Effect.flip(Agent.resume(Agent.make("other"), ended).pipe(Effect.provide(model())))
+        assert.strictEqual(other.reason._tag, "AgentMismatch")
+      }))
+  }
+
+  it.effect("is continued if its answer doesn't fit the agent's output", () =>
     Effect.gen(function*() {
-      const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
-      const agent = Agent.make("asker")
-      const failed = yield* Agent.settle(agent, "Hello").pipe(Effect.provide(model(MockResponse.fail(overloaded))))
-      const events: Array<string> = []
-      const state = yield* Agent.resume(agent, failed).pipe(
-        Agent.observe(({ _tag }) => Effect.sync(() => events.push(_tag))),
-        Effect.provide(model())
+      const typed = Agent.make("asker", { output: Schema.Struct({ n: Schema.Finite }) })
+      const done = yield* Agent.resume(typed, yield* asked("Hi.")).pipe(
+        Effect.provide(model(MockResponse.toolCall("final_answer", { n: 1 })))
       )
-      assert.deepStrictEqual(state.status, failed.status)
-      assert.deepStrictEqual(events, ["RunStarted", "RunCompleted"])
+      assert.deepStrictEqual(yield* Effect.fromResult(AgentState.output(typed, done)), { n: 1 })
+    }))
+
+  it.effect("isn't changed by a session's resume either, unless it failed", () =>
+    Effect.gen(function*() {
+      const ended = yield* asked("Hi.")
+      const session = yield* Session.make(agent, { state: ended })
+      const failed = yield* Session.make(agent, { state: yield* asked(MockResponse.fail(overloaded)) })
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* session.resume, ended)
+      assert.deepStrictEqual(yield* Stream.runCollect(session.stream()), [])
+      assert.strictEqual(AgentState.text(yield* session.call("Again")), "Again.")
+      assert.strictEqual(AgentState.text(yield* failed.resume), "Hello.")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `${lastUserText}.`)))
+    ))
+
+  it.effect("answers the call of its caller, without another run", () =>
+    Effect.gen(function*() {
+      const boss = Agent.make("boss", { agents: [Agent.asTool(agent)] })
+      const said = MockModel.layer(MockModel.byAgent({
+        boss: MockModel.conditional(
+          MockModel.when(({ lastToolResults }) => lastToolResults.length > 0, "Done."),
+          MockModel.otherwise(MockResponse.toolCall("asker", { task: "Ask" }))
+        ),
+        asker: MockModel.queue("Hi.")
+      }))
+      const begun = AgentState.make("boss")
+      const events = yield* Stream.runCollect(Agent.stream(boss, "Go")).pipe(Effect.provide(said))
+      const at = events.findIndex(({ _tag, calls }) => _tag === "RunCompleted" && calls.length > 0)
+      const again = yield* Stream.runCollect(
+        Agent.stream(boss, events.slice(0, at + 1).reduce(AgentState.reduce, begun))
+      ).pipe(Effect.provide(said))
+      assert.deepStrictEqual(again.flatMap(({ _tag, calls }) => calls.length > 0 ? [_tag] : []), [])
+      const last = again[again.length - 1]
+      assert.isTrue(last?._tag === "RunCompleted" && AgentState.text(last.state) === "Done.")
     }))
 })

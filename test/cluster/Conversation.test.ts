@@ -262,6 +262,19 @@ describe("A conversation", () => {
       }).pipe(withDesk(done, Limited))
     }))
 
+  it.live("that has ended is resumed without an event, and gives its answer, once for each key", () =>
+    Effect.gen(function*() {
+      const chat = (yield* Desk.client)("1")
+      const { cursor } = yield* chat.say("Hello")
+      const before = yield* chat.state
+      const answer = yield* chat.resume({ key: "r1" })
+      assert.deepStrictEqual([answer.status, answer.text, answer.cursor], ["Complete", "You said Hello.", cursor])
+      assert.deepStrictEqual(yield* chat.begin({ _tag: "Resume" }, { key: "r2" }), { cursor, isNew: true })
+      assert.deepStrictEqual(yield* chat.state, before)
+      yield* chat.say("Bye")
+      assert.deepStrictEqual(yield* chat.resume({ key: "r1" }), answer)
+    }).pipe(withDesk()))
+
   it.effect("is told something at its time, and holds no memory until then", () =>
     Effect.gen(function*() {
       const chat = (yield* Sleepy.client)("1")

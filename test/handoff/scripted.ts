@@ -4,7 +4,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Exit, Result, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { AgentError, type AgentEvent, AgentState, type Conversation } from "troupe"
+import { AgentError, type AgentEvent, AgentState, AgentStatus, type Conversation } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
 import { watch } from "../agent/watch.ts"
@@ -68,7 +68,11 @@ export const checked = Effect.fnUntraced(function*<E, R>(
   }
   for (const each of [state, Exit.isSuccess(exit) ? exit.value : state]) assert.deepStrictEqual(each, state)
   const end = events[events.length - 1]
-  assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, state)
+  // A state that has ended is returned as it is, and nothing is told.
+  const hasEnded = typeof before !== "string" && AgentStatus.isTerminal(before.status)
+  if (!hasEnded || end !== undefined) {
+    assert.deepStrictEqual(end !== undefined && "state" in end ? end.state : undefined, state)
+  }
   return { events, exit, state }
 })
 

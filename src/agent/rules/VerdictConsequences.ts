@@ -11,11 +11,14 @@ import type { Stage } from "../../domain/GuardrailStage.ts"
 import { text } from "../../domain/Part.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
-import { type Block, block, type Retry, type Verdict } from "../definition/guardrail/Verdict.ts"
+import { type Block, block, type Retry, retry, type Verdict } from "../definition/guardrail/Verdict.ts"
 import { Fail } from "./Decision.ts"
 
-/** What guardrails judge: what their stage says, text beside calls (`remark`), or a handoff that a policy wants (`decision`). */
-export type LookedAt = Stage | "remark" | "decision"
+/**
+ * What guardrails judge: what their stage says, text beside calls (`remark`), a call that somebody approved as it was shown
+ * (`approvedCall`), or a handoff that a policy wants (`decision`).
+ */
+export type LookedAt = Stage | "remark" | "approvedCall" | "decision"
 
 /**
  * What a block and a retry lead to. A retry may count as a block (`Block`): a user's input can't be tried again, and the calls beside a
@@ -26,6 +29,7 @@ const table = {
   output: { Block: "Fail", Retry: "SendBack" },
   remark: { Block: "LeaveOut", Retry: "Block" },
   toolCall: { Block: "FailCall", Retry: "FailCall" },
+  approvedCall: { Block: "FailCall", Retry: "FailCall" },
   toolResult: { Block: "FailCall", Retry: "FailCall" },
   handoff: { Block: "FailCall", Retry: "FailCall" },
   decision: { Block: "Fail", Retry: "Fail" }
@@ -43,6 +47,7 @@ const title = (at: LookedAt, tool: string): string => {
     case "remark":
       return "what was said"
     case "toolCall":
+    case "approvedCall":
       return "this call"
     case "toolResult":
       return `the result of "${tool}"`
@@ -70,6 +75,14 @@ export type Consequence =
   | { readonly _tag: "SendBack"; readonly feedback: string }
   | { readonly _tag: "FailCall"; readonly result: string }
   | { readonly _tag: "LeaveOut"; readonly reason: string }
+
+/** Checks whether guardrails may replace what they judge. What a person approved runs as it was approved, or not at all. */
+export const mayReplace = (at: LookedAt): boolean => at !== "approvedCall"
+
+/** The verdict that counts if a guardrail replaces what it may not replace: the model calls again, and the next approval is of what passed. */
+export const insteadOfReplacing: Retry = retry(
+  "This call wasn't run: a guardrail changes its parameters, and somebody had approved them unchanged. Call again to have the changed ones approved."
+)
 
 /** Returns the verdict that counts. A retry is a block if there is no other try: an answer goes back only as often as the agent allows. */
 export const counting = <V extends Verdict<unknown>>(
@@ -100,7 +113,18 @@ export const consequenceOf = <At extends LookedAt>(
   // The table above says which consequences each kind has.
 ): ConsequenceOf<At> => consequence(refused, at, agent, tool) as ConsequenceOf<At>
 
-const stageOf = (at: LookedAt): Stage => at === "remark" ? "output" : at === "decision" ? "handoff" : at
+const stageOf = (at: LookedAt): Stage => {
+  switch (at) {
+    case "remark":
+      return "output"
+    case "approvedCall":
+      return "toolCall"
+    case "decision":
+      return "handoff"
+    default:
+      return at
+  }
+}
 
 const consequence = (refused: Refused, at: LookedAt, agent: string, tool: string | undefined): Consequence => {
   const { guardrail, verdict } = refused

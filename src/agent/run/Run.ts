@@ -31,18 +31,27 @@ import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, Fail } from "../rules/Decision.ts"
 import { findInputIssue, isTakeable } from "../rules/InputIssue.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
+import { hasNothingLeft } from "../rules/NothingLeft.ts"
 import { closing, end } from "./EndRun.ts"
 import { pick } from "./Picking.ts"
 import { type Extent, isFinished, runLoop } from "./RunLoop.ts"
 import type { From } from "./RunStart.ts"
 import { askAnyway, type Start, tellStart } from "./StartEvent.ts"
 
-/** Runs a loop from its start or from where it stopped, and emits its events. Errors are passed on as they were thrown. */
+const finish: Decision = { _tag: "Finish" }
+
+/**
+ * Runs a loop from its start or from where it stopped, and emits its events, unless nothing is left to do. Errors are passed on as they
+ * were thrown.
+ */
 const runInSpan = (
   loop: Loop.Loop,
   from: Pick<From, "input" | "isPicked" | "isReopened">,
   mode?: string
 ): Effect.Effect<Decision, unknown, unknown> => {
+  if (from.input === undefined && hasNothingLeft(Loop.known(loop), from.isReopened === true)) {
+    return Effect.succeed(finish)
+  }
   const run = (picked: Exit.Exit<Definition, unknown>) => {
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
     return Telemetry.runSpan(loop, inControl, (span) =>

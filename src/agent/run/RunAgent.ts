@@ -122,8 +122,9 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 /**
  * Continues a state where it stopped: after approvals, results that came later, an interruption, or a restart.
  *
- * A state that has ended, even `Failed`, is returned unchanged; `AgentState.reopen` makes one that continues. Fails as `run` does, and with
- * `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
+ * A state that has ended, even `Failed`, is returned as it is, and no event says anything; `AgentState.reopen` makes one that continues. If
+ * the answer of a `Complete` one doesn't fit the agent's `output`, or if a group's policy lets another agent follow, it is continued. Fails
+ * as `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
  * @since 0.1.0
@@ -171,7 +172,7 @@ export const step: Runs<[state: AgentState.AgentState]> = dual(
  *
  * Takes an input, a state to continue, or both (`{ state }`) to continue a conversation. The model is asked to stream. The last event,
  * `RunCompleted`, `RunFailed` or `RunInterrupted`, holds the last state, whatever happened; `AgentEvent.isRunEnd` finds it. Then the stream
- * ends, or fails as `run` does.
+ * ends, or fails as `run` does. If it continues a state that has ended, it has no events, as `resume` has none.
  *
  * The run waits while the reader is 256 events behind. A reader that is interrupted, or leaves, interrupts the run, and sees no more
  * events: `Agent.observe` shows them all, those that end the run too.
@@ -186,7 +187,8 @@ export const stream: Streams<AgentEvent> = dual(
 )
 
 /**
- * Runs an agent and streams every state, from the one with the input to the last one. A failure comes after its state.
+ * Runs an agent and streams every new state, from the one with the input to the last one. A failure comes after its state. If it continues a
+ * state that has ended, there is no new one.
  *
  * @category running
  * @since 0.1.0

@@ -23,6 +23,7 @@ import { readParams, readResult, toolOf } from "../definition/CallTool.ts"
 import { emitAnswer, type Loop } from "../journal/Loop.ts"
 import * as GivenParams from "../perform/call/GivenParams.ts"
 import * as GivenResult from "../perform/call/GivenResult.ts"
+import { judgedBy } from "../rules/JudgedCall.ts"
 import { atCalls } from "../run/OutsideRun.ts"
 import { type OpenSession, runAlone } from "./OpenSession.ts"
 import { because, ParametersRejected, ResultRejected, type SessionError } from "./SessionError.ts"
@@ -51,10 +52,10 @@ const passing = (loop: Loop, { call, calls }: Located, given: Schema.Json) =>
       const { roster, state } = loop
       const { name } = call
       yield* readParams(roster, state, { calls, name }, given)
-      if (place === undefined || !GivenParams.isJudged(place)) return { params: given }
+      if (place === undefined || !GivenParams.isJudged(place)) return { params: given, judged: undefined }
       const params = yield* Effect.flatMap(GivenParams.judge(place, call, given), Effect.fromResult)
       if (params !== given) yield* readParams(roster, state, { calls, name }, params)
-      return { params, judged: true } as const
+      return { params, ...judgedBy(place.definition) }
     })
   ).pipe(Effect.mapError((issue) => because(new ParametersRejected({ tool: call.name, issue }))))
 

@@ -50,8 +50,14 @@ const settled = one<Conversation.CallState>({ _tag: "Settled", outcome: "Succeed
 const callStates: ReadonlyArray<Arbitrary.Arbitrary<Conversation.CallState>> = [
   ofSchema(Conversation.CallState.cases.Settled),
   settled,
-  oneOf<Conversation.CallState>(one({ _tag: "AwaitingApproval" }), one({ _tag: "AwaitingResult" })),
-  oneOf<Conversation.CallState>(one({ _tag: "Approved" }), ofSchema(Conversation.CallState.cases.Answered))
+  oneOf<Conversation.CallState>(
+    ofSchema(Conversation.CallState.cases.AwaitingApproval),
+    one({ _tag: "AwaitingResult" })
+  ),
+  oneOf<Conversation.CallState>(
+    ofSchema(Conversation.CallState.cases.Approved),
+    ofSchema(Conversation.CallState.cases.Answered)
+  )
 ]
 
 /** Called agents in the midst of their work, if there may be some. */

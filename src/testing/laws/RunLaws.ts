@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import * as Agent from "../../agent/Agent.ts"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
+import * as AgentStatus from "../../domain/AgentStatus.ts"
 import { deepFreeze } from "../arbitrary/Choice.ts"
 import { difference } from "./Difference.ts"
 import { first, type Observed, observed, pure, type Start } from "./EventLaws.ts"
@@ -92,8 +93,11 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
   if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
     return { law: dies, issue: String(Cause.squash(exit.cause)), events }
   }
-  if (events.length === 0) return { law: "a run tells what it does", issue: String(exit), events }
   const run = observed(from, events, exit)
+  if (events.length === 0) {
+    const hasEnded = typeof from !== "string" && AgentStatus.isTerminal(from.status)
+    return hasEnded ? run : { law: "a run tells what it does", issue: String(exit), events }
+  }
   const breach = (law: string, issue: string | undefined): Breach | undefined =>
     issue === undefined ? undefined : { law, issue, events }
   for (const [law, check] of Object.entries(pure)) {

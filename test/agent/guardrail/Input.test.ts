@@ -299,6 +299,31 @@ describe("What was blocked", () => {
       const last = yield* Agent.resume(agent, denied)
       assert.strictEqual(AgentState.text(last), "Fine.")
     }).pipe(Effect.provide([handlers, model(MockResponse.toolCall("ask", {}), "Fine.")])))
+
+  for (const way of ["a state", "a session"]) {
+    it.effect(`is left behind by the next words of ${way} that was reopened while a call waits, and by no others`, () =>
+      Effect.gen(function*() {
+        const agent = Agent.make("a", { toolkit: Kit, guardrails: { input: [without("bad")] } })
+        const first = yield* Agent.run(agent, "Ask")
+        const { state: second } = yield* ran(Agent.continueConversation(agent, first, "bad"))
+        const deny = (state: AgentState.AgentState) =>
+          Effect.fromResult(AgentState.deny(state, AgentState.pendingApprovals(state)[0]!.callId, "no"))
+        const reopened = throughText(AgentState.reopen(second))
+        const again = yield* ran(Agent.resume(agent, yield* deny(reopened)))
+        assert.strictEqual(again.error?.reason._tag, "GuardrailBlocked")
+        const session = yield* Session.make(agent, { state: second })
+        if (way === "a session") yield* session.resume
+        const third = way === "a session"
+          ? yield* session.call("good")
+          : yield* Agent.continueConversation(agent, reopened, "good")
+        const fourth = yield* Agent.continueConversation(agent, third, "better")
+        assert.strictEqual(fourth.run.inputs, 2)
+        assert.strictEqual(AgentState.text(yield* Agent.resume(agent, yield* deny(fourth))), "Fine.")
+        const bad = yield* Effect.flip(Agent.continueConversation(agent, fourth, "bad"))
+        const failed = yield* Effect.flip(Agent.resume(agent, yield* deny(AgentState.reopen(bad.state))))
+        assert.strictEqual(failed.reason._tag, "GuardrailBlocked")
+      }).pipe(Effect.scoped, Effect.provide([handlers, model(MockResponse.toolCall("ask", {}), "Fine.")])))
+  }
 })
 
 describe("Agents that are called", () => {

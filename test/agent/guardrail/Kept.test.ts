@@ -361,7 +361,7 @@ describe("What an earlier guardrail passes on to a later one is told only as it 
           const instead = way === "masked"
             ? "a fine ***"
             : name === "of parameters that somebody gave"
-            ? `{"params":{}}`
+            ? `{"params":{},"refused":`
             : "blocked"
           assert.include(JSON.stringify(last?.replaced), instead)
         }))

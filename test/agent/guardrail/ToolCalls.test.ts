@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Guardrail, Handoff, Mode, Session } from "troupe"
+import { Prompt, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentState, Conversation, Guardrail, Handoff, Mode, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag } from "../watch.ts"
 import { model, ran, said, sent, turns } from "./looking.ts"
@@ -234,6 +234,162 @@ describe("A call that needs approval", () => {
           done
         )
       ]))
+    }))
+})
+
+describe("A call that a state brings along", () => {
+  const user: Conversation.Turn = { _tag: "User", parts: [Conversation.text("Sign")] }
+  const turn = (...parts: ReadonlyArray<Conversation.Call>): Conversation.Turn => ({
+    _tag: "Assistant",
+    agent: "a",
+    parts,
+    usage: {},
+    finishReason: "tool-calls"
+  })
+  const waiting = (name: string, more?: Partial<Conversation.Call>): Conversation.Call => ({
+    ...Conversation.call("c1", "sign", { name }, { _tag: "AwaitingApproval" }),
+    ...more
+  })
+  const made = (...parts: ReadonlyArray<Conversation.Call>) =>
+    AgentState.make("a", { conversation: Conversation.make([user, turn(...parts)]) })
+  const approved = (state: AgentState.AgentState) => Effect.fromResult(AgentState.approve(state, "c1"))
+  const guarded = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [names()] } })
+  const refusal = `"Guardrail \\"names\\" blocked this call: nobody pays Mallory"`
+
+  it.effect("is looked at once it is approved, and what is refused leaves nothing behind", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      yield* Effect.gen(function*() {
+        const { events, state } = yield* ran(Agent.resume(guarded, yield* approved(made(waiting("Mallory")))))
+        assert.deepStrictEqual(given, [])
+        assert.deepStrictEqual(turns(state), ["User: Sign", `a: sign({}) Failed ${refusal}`, "a: Done."])
+        assert.deepStrictEqual(said(events), ["toolCall: names Block (nobody pays Mallory)"])
+        const passed = yield* ran(Agent.resume(guarded, yield* approved(throughText(made(waiting("Bob"))))))
+        assert.deepStrictEqual(given, [{ name: "Bob" }])
+        assert.deepStrictEqual(said(passed.events), ["toolCall: names Warn (a name)"])
+      }).pipe(Effect.provide([handlers(given), model(done, done)]))
+    }))
+
+  it.effect("runs as it was approved or not at all: the model calls again", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      yield* Effect.gen(function*() {
+        const { events, state } = yield* ran(Agent.resume(guarded, yield* approved(made(waiting("Ada")))))
+        assert.deepStrictEqual(given, [])
+        assert.match(String(ofTag(events, "ToolCallSettled")[0]?.result), /^This call wasn't run: a guardrail changes/)
+        assert.notInclude(JSON.stringify(AgentState.toJson(state)), "Ada")
+        assert.deepStrictEqual(AgentState.pendingApprovals(state).map(({ params }) => params), [{ name: "account 7" }])
+        const again = yield* Effect.fromResult(AgentState.approve(state, "c2"))
+        assert.strictEqual(AgentState.text(yield* Agent.resume(guarded, again)), "Done.")
+        assert.deepStrictEqual(given, [{ name: "account 7" }])
+      }).pipe(Effect.provide([
+        handlers(given),
+        model(MockResponse.toolCall("sign", { name: "Ada" }, { id: "c2" }), done)
+      ]))
+    }))
+
+  it.effect("is looked at by guardrails that its agent got while it waited, and only then", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const asked: Array<unknown> = []
+      const other = Guardrail.make("other", () => Guardrail.pass)
+      const before = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [other] } })
+      const after = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [other, names(asked)] } })
+      yield* Effect.gen(function*() {
+        const state = yield* approved(throughText(yield* Agent.run(before, "Sign")))
+        assert.deepStrictEqual(said((yield* ran(Agent.resume(before, state))).events), [])
+        assert.deepStrictEqual(given, [{ name: "Mallory" }])
+        const refused = yield* Agent.resume(after, state)
+        assert.deepStrictEqual(asked, ["Mallory"])
+        assert.strictEqual(given.length, 1)
+        assert.include(turns(refused)[1], refusal)
+      }).pipe(Effect.provide([
+        handlers(given),
+        model(MockResponse.toolCall("sign", { name: "Mallory" }, { id: "c1" }), done, done)
+      ]))
+    }))
+
+  it.effect("is refused in each state behind the verdict, too", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const Anything = Toolkit.make(Tool.make("sign", {
+        parameters: Schema.Struct({ name: Schema.optionalKey(Schema.String) }),
+        success: Schema.String,
+        needsApproval: true
+      }))
+      const agent = Agent.make("a", { toolkit: Anything, guardrails: { toolCall: [names()] } })
+      const calls = [
+        yield* approved(made(waiting("Mallory"))),
+        yield* approved(made(waiting("Ada"))),
+        made(waiting("Mallory", { state: { _tag: "Pending" } }))
+      ]
+      for (const start of calls) {
+        yield* Effect.gen(function*() {
+          const { events } = yield* ran(Agent.resume(agent, start))
+          const at = events.findIndex(({ _tag }) => _tag === "GuardrailSettled")
+          const cut = throughText(events.slice(0, at + 1).reduce(AgentState.reduce, start))
+          const last = yield* Agent.resume(agent, cut)
+          assert.deepStrictEqual(given, [])
+          assert.match(turns(last)[1]!, /sign\(\{\}\) Failed/)
+        }).pipe(Effect.provide([
+          Anything.toLayer({ sign: (params) => Effect.sync(() => String(given.push(params))) }),
+          model(done, done)
+        ]))
+      }
+    }))
+
+  it.effect("is looked at if it was imported, or if the provider runs it", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const { conversation } = Conversation.fromPrompt(
+        Prompt.fromMessages([
+          Prompt.makeMessage("user", { content: [Prompt.makePart("text", { text: "Sign" })] }),
+          Prompt.makeMessage("assistant", {
+            content: [
+              Prompt.makePart("tool-call", {
+                id: "c1",
+                name: "sign",
+                params: { name: "Mallory" },
+                providerExecuted: false
+              }),
+              Prompt.makePart("tool-approval-request", { approvalId: "ap", toolCallId: "c1" })
+            ]
+          })
+        ]),
+        { agent: "a" }
+      )
+      const imported = AgentState.make("a", { conversation })
+      const ofProvider = { providerExecuted: true, approvalId: "ap" } as const
+      const starts = [imported, made(waiting("Mallory", ofProvider))]
+      for (const state of starts) {
+        yield* Effect.gen(function*() {
+          const last = yield* Agent.resume(guarded, yield* approved(state))
+          assert.deepStrictEqual(given, [])
+          assert.include(turns(last)[1], `sign({}) Failed ${refusal}`)
+        }).pipe(Effect.provide([handlers(given), model(done)]))
+      }
+      const pending = made(waiting("Mallory", { ...ofProvider, state: { _tag: "Pending" } }))
+      const last = yield* Agent.resume(guarded, pending).pipe(Effect.provide([handlers(given), model(done)]))
+      assert.include(turns(last)[1], `sign({}) Failed ${refusal}`)
+    }))
+
+  it.effect("is looked at in a called agent by that agent's guardrails", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const boss = Agent.make("boss", { agents: [Agent.asTool(guarded)] })
+      const outer: Conversation.Turn = {
+        _tag: "Assistant",
+        agent: "boss",
+        parts: [Conversation.call("o", "a", { task: "Sign" }, { _tag: "Delegated", child: made(waiting("Mallory")) })],
+        usage: {},
+        finishReason: "tool-calls"
+      }
+      const state = AgentState.make("boss", { conversation: Conversation.make([user, outer]) })
+      const last = yield* Agent.resume(boss, yield* approved(state)).pipe(
+        Effect.provide([handlers(given), model(done, done)])
+      )
+      assert.deepStrictEqual(given, [])
+      assert.strictEqual(AgentState.text(last), "Done.")
     }))
 })
 

@@ -16,14 +16,15 @@ import * as JsonValue from "../../../domain/JsonValue.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { toMessages } from "../../../domain/Projection.ts"
+import { refusedBecause } from "../../../domain/RefusedCall.ts"
 import type { Answered, Call } from "../../../domain/StateSchema.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import * as Handoff from "../../../handoff/Handoff.ts"
 import type { HandoffTool, ModeTool, RunTool, ToolEntry } from "../../definition/AgentDefinition.ts"
 import * as Codec from "../../definition/Codec.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { isUnjudged, judgedBy } from "../../rules/JudgedCall.ts"
 import { mayCall } from "../../rules/OfferedTools.ts"
-import { refusedBecause } from "../../rules/RefusedCall.ts"
 import { type Guard, guardOf } from "../guard/Guard.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
 import * as GivenResult from "./GivenResult.ts"
@@ -69,7 +70,7 @@ type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
   const refused = refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
-  if (call.approvalId !== undefined) return askForProvider(loop, call, slot)
+  if (call.approvalId !== undefined) return takeForProvider(loop, call, slot)
   const entry = loop.definition.tools.get(call.name)
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
@@ -82,7 +83,8 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing 
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   if (call.state._tag === "Answered") return takeResult(loop, call, slot, entry, call.state)
   return decode(loop, call, slot, entry, (params) => {
-    const guard = judgeOf(loop, call, entry)
+    // A final answer has its own guardrails.
+    const guard = entry._tag === "Output" ? undefined : judgeOf(loop, call)
     if (guard === undefined) return ready(loop, call, slot, entry, params)
     return Effect.flatMap(guard.judgeParams(loop, call, loop.state), (seen) => {
       if (Result.isFailure(seen)) return Effect.sync(() => refuse(loop, call, slot, seen.failure))
@@ -93,6 +95,24 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing 
   })
 }
 
+/** Returns the guard if guardrails have to judge a call before it runs. */
+const judgeOf = (loop: Loop.Loop, call: Call): Guard | undefined => {
+  const guard = isUnjudged(loop.definition, call) ? guardOf(loop.definition) : undefined
+  return guard?.hasPassed(loop, call) === false ? guard : undefined
+}
+
+/** Takes a call that the provider runs, if the guardrails let it pass. */
+const takeForProvider = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
+  const guard = judgeOf(loop, call)
+  return guard === undefined ? askForProvider(loop, call, slot) : Effect.map(
+    guard.look(loop, call, loop.state),
+    (seen) => {
+      const refused = refusedBecause(seen)
+      return refused === undefined ? askForProvider(loop, seen, slot) : refuse(loop, seen, slot, refused)
+    }
+  )
+}
+
 /**
  * Asks for the approval of a call that the provider runs. The approval is the result of the call; the provider's own result is in a later
  * answer.
@@ -101,8 +121,13 @@ const askForProvider = (loop: Loop.Loop, call: Call, slot: CallSlot): undefined 
   if (call.state._tag !== "Pending") {
     return settleAtOnce(loop, call, slot, { settlement: { outcome: "Succeeded", result: "Approved" } })
   }
+  return askForApproval(loop, call, slot)
+}
+
+/** Leaves a call waiting for approval. Its parameters have passed the guardrails. */
+const askForApproval = (loop: Loop.Loop, { id: callId, name, params }: Call, slot: CallSlot): undefined => {
   slot.isDone = true
-  Loop.emit(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
+  Loop.emit(loop, { _tag: "ApprovalRequested", callId, name, params, ...judgedBy(loop.definition) })
   return undefined
 }
 
@@ -143,21 +168,6 @@ const decode = (
 
 const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: Error): undefined =>
   refuse(loop, call, slot, `The parameters of "${call.name}" are wrong: ${message}`)
-
-/**
- * Returns the guard if guardrails judge a call. An approved call was judged before, except for parameters that a person gave to a state,
- * which knows no guardrails. A final answer has its own guardrails. A program's call is judged like the model's.
- */
-const judgeOf = (loop: Loop.Loop, call: Call, entry: ToolEntry): Guard | undefined => {
-  const { asked, metadata, state } = call
-  const guard = guardOf(loop.definition)
-  const isJudged = loop.definition.guardrails.toolCall.length > 0 && entry._tag !== "Output" &&
-    guard?.hasPassed(loop, call) === false &&
-    (state._tag === "Pending" ||
-      (state._tag === "Approved" && state.judged === undefined &&
-        (asked !== undefined || metadata?.["troupe"] !== undefined)))
-  return isJudged ? guard : undefined
-}
 
 /** Requests a handoff, unless its parameters are wrong, or another call of the turn requested one first. */
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: HandoffTool): Preparing => {
@@ -248,10 +258,7 @@ const ready = (
   const { needsApproval } = entry.tool
   if (call.state._tag !== "Pending" || needsApproval === undefined || needsApproval === false) return job
   const decide = (isNeeded: boolean): Prepared => {
-    if (!isNeeded) return job
-    slot.isDone = true
-    Loop.emit(loop, { _tag: "ApprovalRequested", callId: call.id, name: call.name, params: call.params })
-    return undefined
+    return isNeeded ? askForApproval(loop, call, slot) : job
   }
   if (needsApproval === true) return decide(true)
   const see = (isNeeded: boolean): Prepared =>

@@ -16,6 +16,8 @@ import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { CheckedCall, Context, Values } from "../../definition/guardrail/GuardrailType.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
+import { isApprovedAsShown } from "../../rules/JudgedCall.ts"
+import type * as Consequences from "../../rules/VerdictConsequences.ts"
 import { consequenceOf, saidIn } from "../../rules/VerdictConsequences.ts"
 import { ownOf } from "../call/OwnResult.ts"
 import { type CallResult, failed } from "../call/ToolCall.ts"
@@ -27,7 +29,7 @@ import { textsIn, withTexts } from "./Texts.ts"
 type Crossing = Values["handoff"]
 
 /** Returns the words that tell the model that a call was blocked. */
-export const refusal = ({ definition }: Loop.Loop, refused: Refused, at: "toolCall" | "handoff"): string =>
+export const refusal = ({ definition }: Loop.Loop, refused: Consequences.Refused, at: "toolCall" | "handoff"): string =>
   consequenceOf(refused, at, definition.name).result
 
 /** Returns what passed, or the words for what was refused. */
@@ -71,14 +73,17 @@ export const seeParams = (
   const declared = paramKeys(loop, call)
   return Effect.map(
     check<Schema.Json>(loop, guardrails, call.params, {
-      at: "toolCall",
+      at: isApprovedAsShown(call) ? "approvedCall" : "toolCall",
       context: contextOf(loop, "toolCall", checkedCall(call), state),
       put: (_, params) => asJson(params),
       texts: (params) => textsIn(params, declared),
       putTexts: (params, texts) => Result.succeed(withTexts(params, texts, declared)),
       // A call that isn't in the state yet is added with the parameters that passed.
       ...(state === loop.state
-        ? { replaced: (params: Schema.Json) => ({ params }), blocked: () => ({ params: {} }) }
+        ? {
+          replaced: (params: Schema.Json) => ({ params }),
+          blocked: (refused) => ({ params: {}, refused: refusal(loop, refused, "toolCall") })
+        }
         : undefined)
     }),
     (checked) => checked._tag === "Refused" ? checked : checked.value

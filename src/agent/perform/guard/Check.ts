@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { GuardrailSettled, GuardrailStarted } from "../../../domain/AgentEvent.ts"
@@ -42,7 +43,7 @@ export interface Kind<A> {
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
   /** Returns what the state has instead of a blocked value. */
-  readonly blocked?: (by: string, reason: string) => Replaced
+  readonly blocked?: (refused: Consequences.Refused) => Replaced
 }
 
 /** The result of a check: the value passed, possibly replaced, or was refused. */
@@ -133,15 +134,19 @@ const putBack = <A>(
     : kind.putTexts(value, texts)
 }
 
-/** Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry if there is none. */
+/**
+ * Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry if there is none. What
+ * must stay as it is isn't replaced, but refused.
+ */
 const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdict<unknown>): Counting<A> => {
   const { kind: { at }, loop: { definition, state } } = passage
   const verdict = given._tag === "Retry" ? Consequences.counting(given, at, definition, state) : given
   if (verdict._tag !== "Replace") return verdict
   const put = putBack(passage, staged, verdict.value)
-  return Result.isSuccess(put)
+  if (Result.isFailure(put)) return block(`its replacement doesn't fit: ${put.failure}`)
+  return Consequences.mayReplace(at) || Equal.equals(put.success, passage.value)
     ? { ...verdict, value: put.success }
-    : block(`its replacement doesn't fit: ${put.failure}`)
+    : Consequences.insteadOfReplacing
 }
 
 /** Emits the start of a guardrail, at a time in epoch milliseconds. */
@@ -154,7 +159,7 @@ const start = <A>({ held, kind, loop }: Passage<A>, { guardrail }: StagedGuardra
  */
 const replacementOf = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
   refusal !== undefined
-    ? kind.blocked?.(refusal.guardrail, Consequences.saidIn(refusal))
+    ? kind.blocked?.(refusal)
     : isReplaced
     ? kind.replaced?.(value)
     : undefined

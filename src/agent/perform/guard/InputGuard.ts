@@ -86,7 +86,7 @@ const kindOf = (
   judgeTexts: InPlace.judge,
   putTexts: (parts, texts) => Result.succeed(withTexts(parts, texts)),
   replaced: (input) => ({ turn, input }),
-  blocked: (guardrail, reason) => ({ turn, ...inPlaceOf(state.agent, agent, guardrail, reason) })
+  blocked: (refused) => ({ turn, ...inPlaceOf(state.agent, agent, refused.guardrail, saidIn(refused)) })
 })
 
 /** Lets guardrails of an agent judge user turns, and returns whether they replaced any. */

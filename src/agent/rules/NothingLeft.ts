@@ -1,0 +1,22 @@
+/**
+ * When a run that would continue a state has nothing to do: the state has ended, and neither its output nor its group's policy wants more.
+ *
+ * Such a run doesn't begin: no event says anything, and the state stays the value that it is. A state that waits for approvals or results
+ * isn't among these, because its modes are set up and its run stops again.
+ *
+ * @since 0.1.0
+ */
+import { isTerminal } from "../../domain/AgentStatus.ts"
+import { reopen } from "../../domain/Beginning.ts"
+import { decide } from "./Decision.ts"
+import type { Known } from "./Known.ts"
+import { findMismatch } from "./Mismatch.ts"
+
+/** Checks whether a run without an input has nothing to do. With `isReopened` an ended state is reopened first, which may change that. */
+export const hasNothingLeft = (known: Known, isReopened: boolean): boolean => {
+  const { roster, state } = known
+  if (!isTerminal(state.status)) return false
+  const going = isReopened ? reopen(state) : state
+  return going.status._tag === state.status._tag && findMismatch(roster, state) === undefined &&
+    decide({ ...known, state: going })._tag === "Finish"
+}
