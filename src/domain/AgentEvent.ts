@@ -237,8 +237,8 @@ export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
 export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
  * A guardrail gave its verdict, or gave none: then `verdict` is `Interrupted`, also after a defect. `started` is the `sequence` of its
- * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail of a check also carries `replaced`: the
- * user's words or the call's parameters that the state holds instead of those that were judged; `refused` is what the model reads of a
+ * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail that ran, and the last one before
+ * parallel guardrails, may also carry `replaced`: the user's words or the call's parameters that the state holds instead of those that were judged; `refused` is what the model reads of a
  * call that isn't run. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}

@@ -2,8 +2,9 @@
  * Conversations: opened, talked to, watched, cancelled and deleted by customers, read and approved by colleagues.
  *
  * 1. A message is taken in when it is answered with 202: from then on it is kept, and answered whoever goes away.
- * 2. Events of a conversation are numbered, with gaps. A cursor is the number of the last one that was seen; a stream gives
- *    what comes after it, each event once and in order, and doesn't end by itself.
+ * 2. Events of a conversation are numbered without gaps; a piece of text has the number of the event before it. A cursor is the
+ *    number of the last one that was seen; a stream gives what comes after it, each event once and in order, and doesn't end
+ *    by itself.
  * 3. Events tell what happened, the state what is. Where a process died in the middle of a step, what it told stands, and
  *    the next `RunStarted` says that the conversation goes on from its state.
  */
