@@ -237,9 +237,9 @@ export interface FeedbackGiven extends Case<"FeedbackGiven"> {}
 export interface GuardrailStarted extends Case<"GuardrailStarted"> {}
 /**
  * A guardrail gave its verdict, or gave none: then `verdict` is `Interrupted`, also after a defect. `started` is the `sequence` of its
- * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail that ran, and the last one before
- * parallel guardrails, may also carry `replaced`: the user's words or the call's parameters that the state holds instead of those that were judged; `refused` is what the model reads of a
- * call that isn't run. `duration` is in milliseconds.
+ * start. `reason` is present unless the verdict is `Pass` or `Interrupted`. The last guardrail that ran, and the last one before parallel
+ * guardrails, may also carry `replaced`: the user's words or the call's parameters that the state holds instead of those that were judged;
+ * `refused` is what the model reads of a call that isn't run. `duration` is in milliseconds.
  */
 export interface GuardrailSettled extends Case<"GuardrailSettled"> {}
 /** A limit was met that still lets the model answer once: `limit` says which limit, `text` is what the model is told. */
