@@ -20,7 +20,8 @@ Serves a mock model provider: OpenAI's chat completions and responses, Anthropic
   --script   a JSON file with an instruction chain, {"instruction_chain":[...]}, whose step n answers the model's
              turn n, or a module whose default export answers: a handler of troupe/testing, a function of the
              request, or the options of MockProvider.make
-  --strict   an error for each request that the script doesn't answer; after one, the exit code is 1
+  --strict   an error for each request that the script doesn't answer; after one, or after a request that the
+             provider would refuse, the exit code is 1
 `
 
 const options = {
