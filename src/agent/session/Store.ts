@@ -137,7 +137,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
- * stored. Fails with `StoreUnavailable` if the store can't remove it.
+ * stored. If the value under the id itself can't be read, only that is removed: the values of its log stay, since nothing else names their
+ * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't remove it.
  *
  * @category stores
  * @since 0.1.0
