@@ -113,6 +113,7 @@ class Copy extends Same {
   }
 
   static originalOf(message: Prompt.Message): Prompt.Message {
+    // The field says that it is a `Copy`; TypeScript doesn't see that, because a message isn't a class.
     return #original in message ? (message as unknown as Copy).#original! : message
   }
 }
