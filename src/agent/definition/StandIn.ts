@@ -8,32 +8,23 @@
  */
 import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
+import { memoize } from "effect/Function"
+import type * as Schema from "effect/Schema"
 import type { ToolHandler } from "./Overrides.ts"
 
-const numbers = new WeakMap<object, number>()
 let count = 0
 
-const numberOf = (schema: object): number => {
-  const number = numbers.get(schema) ?? count++
-  numbers.set(schema, number)
-  return number
-}
+/** Schemas have no name of their own, so each gets a number. */
+const numberOf = memoize((_schema: Schema.Constraint) => count++)
 
 type Key = Context.Key<ToolHandler, ToolHandler>
 
-const keys = new WeakMap<Tool.Any, Key>()
-
-const makeKey = ({ description, failureSchema, id, parametersSchema, successSchema }: Tool.Any): Key =>
+const keyOf = memoize(({ description, failureSchema, id, parametersSchema, successSchema }: Tool.Any): Key =>
   Context.Service<ToolHandler>(
     ["troupe/agent/StandIn", id, ...[parametersSchema, successSchema, failureSchema].map(numberOf), description]
       .join("/")
   )
-
-const keyOf = (tool: Tool.Any): Key => {
-  const key = keys.get(tool) ?? makeKey(tool)
-  keys.set(tool, key)
-  return key
-}
+)
 
 /** Adds a handler that stands in for the one that the toolkit of a tool brings. */
 export const add = <R>(context: Context.Context<R>, tool: Tool.Any, handler: ToolHandler): Context.Context<R> =>
