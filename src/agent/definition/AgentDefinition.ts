@@ -10,7 +10,6 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as ExecutionPlan from "effect/ExecutionPlan"
-import type * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type * as AgentPicker from "../../handoff/AgentPicker.ts"
@@ -20,6 +19,7 @@ import type * as Runnable from "../../handoff/Runnable.ts"
 import type * as ModeType from "../../modes/ModeType.ts"
 import type { Codec } from "./Codec.ts"
 import type { AgentGuardrails } from "./guardrail/AgentGuardrails.ts"
+import type { ModelLayer } from "./ModelLayer.ts"
 import type { OutputCodec, OutputTool } from "./OutputCodec.ts"
 import type { StopWhen } from "./StopWhen.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
@@ -81,9 +81,6 @@ export type RunTool = HandledTool | AgentTool | OutputTool
 
 /** A tool of an agent, with what answers its calls. */
 export type ToolEntry = RunTool | HandoffTool | ModeTool
-
-/** A model as a Layer. */
-export type ModelLayer = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
 
 /** The model that an agent or a mode has itself, instead of taking it from the environment. */
 export type OwnModel =

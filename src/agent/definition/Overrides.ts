@@ -9,7 +9,7 @@ import type * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { ModelLayer } from "./AgentDefinition.ts"
+import type { ModelLayer } from "./ModelLayer.ts"
 
 /** Answers a call of a tool, whose parameters are decoded. */
 export type ToolHandler = (

@@ -11,21 +11,22 @@ import type { Conversation } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../../handoff/MaybeEffect.ts"
 import * as SummaryByModel from "../../handoff/SummaryByModel.ts"
+import type { ModelLayer } from "../definition/ModelLayer.ts"
 import type { EmptySummary } from "../definition/window/EmptySummary.ts"
-import type { Model, Step, Summarize } from "../definition/window/WindowType.ts"
+import type { Step, Summarize } from "../definition/window/WindowType.ts"
 import { fromSteps, type Strategy } from "./Strategy.ts"
 
 type SummarizeOptions = SummaryByModel.SummarizeOptions
 
 type Words<E, R> = (conversation: Conversation) => Effect.Effect<string, E, R>
 
-const isLayer = (u: Model | SummarizeOptions | undefined): u is Model => Layer.isLayer(u)
+const isLayer = (u: ModelLayer | SummarizeOptions | undefined): u is ModelLayer => Layer.isLayer(u)
 
 const told = (options: SummarizeOptions | undefined): Summarize => (conversation) =>
   SummaryByModel.make(conversation, options)
 
 const stepBy = (
-  by: Words<unknown, unknown> | Model | SummarizeOptions | undefined,
+  by: Words<unknown, unknown> | ModelLayer | SummarizeOptions | undefined,
   options: SummarizeOptions | undefined
 ): Step => {
   if (typeof by === "function") {
@@ -67,6 +68,6 @@ export const summarize: {
   ): Strategy<E | AiError.AiError | EmptySummary, R>
   (options?: SummarizeOptions): Strategy<AiError.AiError | EmptySummary, LanguageModel.LanguageModel>
 } = (
-  by?: Words<unknown, unknown> | Model | SummarizeOptions,
+  by?: Words<unknown, unknown> | ModelLayer | SummarizeOptions,
   options?: SummarizeOptions
 ): Strategy<never, never> => fromSteps([stepBy(by, options)])

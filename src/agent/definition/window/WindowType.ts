@@ -3,17 +3,13 @@
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
 import type { AgentState, Conversation } from "../../../domain/StateSchema.ts"
 import type { CountTokens } from "../../../domain/TokenEstimate.ts"
 import type { Choose } from "../../../domain/window/Choosing.ts"
 import type { Made } from "../../../handoff/SummaryByModel.ts"
+import type { ModelLayer } from "../ModelLayer.ts"
 import type { Performer } from "../Performer.ts"
-
-/** A model as a Layer. */
-export type Model<E = unknown, R = unknown> = Layer.Layer<LanguageModel.LanguageModel, E, R>
 
 /** Makes the text that stands for turns. */
 export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unknown, unknown>
@@ -33,7 +29,7 @@ export type Step =
   | {
     readonly _tag: "Summarize"
     readonly summarize: Summarize
-    readonly model: { readonly _tag: "Layer"; readonly layer: Model } | undefined
+    readonly model: { readonly _tag: "Layer"; readonly layer: ModelLayer } | undefined
   }
 
 export const TypeId = "~troupe/agent/ContextWindow"
