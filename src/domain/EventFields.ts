@@ -5,10 +5,8 @@
  */
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
+import { Count } from "./Count.ts"
 import { Stage } from "./GuardrailStage.ts"
-
-/** A number of things. */
-export const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** Events that were stored before runs had ids have `""` as their run. */
 const run = Schema.String.pipe(

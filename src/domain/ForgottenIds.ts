@@ -15,6 +15,7 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { Count } from "./Count.ts"
 
 const bytes = 8192
 const bitsOfId = 5
@@ -29,7 +30,7 @@ const isFilter = (text: string): boolean => Result.getOrUndefined(Base64.decode(
  */
 export const ForgottenIds = Schema.Struct({
   ids: Schema.String.check(Schema.makeFilter(isFilter, { expected: `base64 of ${bytes} bytes` })),
-  last: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+  last: Count
 })
 
 /**

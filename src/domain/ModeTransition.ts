@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Count } from "./Count.ts"
 import * as JsonValue from "./JsonValue.ts"
 
 const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.Json) }
@@ -67,7 +68,7 @@ export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
  * @since 0.1.0
  */
 export const Pending = Schema.Struct({
-  to: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  to: Schema.optionalKey(Count),
   enter: Schema.optionalKey(Schema.Struct(target))
 })
 

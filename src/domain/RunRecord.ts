@@ -4,11 +4,10 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Count } from "./Count.ts"
 import { FatalCall } from "./FatalCall.ts"
 import { Calls, Models, Spent, until, withCall, withModel } from "./Spending.ts"
 import * as Usage from "./Usage.ts"
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
  * Schema for what the current run, or else the last one, has used.

@@ -14,6 +14,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 import * as AgentStatus from "./AgentStatus.ts"
+import { Count } from "./Count.ts"
 import { ForgottenIds } from "./ForgottenIds.ts"
 import { Isolation, isWithin } from "./Isolation.ts"
 import { Pending as PendingTransition } from "./ModeTransition.ts"
@@ -23,8 +24,6 @@ import { Settings } from "./Settings.ts"
 import { Models } from "./Spending.ts"
 import { fits, Summarized } from "./Summarized.ts"
 import * as Usage from "./Usage.ts"
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
  * Schema for how a call ended.

@@ -6,8 +6,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+import { Count } from "./Count.ts"
 
 /**
  * Schema for a summary of the first `upTo` turns of a conversation, apart from those at the places in `except`.

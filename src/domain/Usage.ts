@@ -11,8 +11,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-
-const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+import { Count } from "./Count.ts"
 
 /**
  * Schema for the tokens that one request reported.
@@ -21,10 +20,10 @@ const Tokens = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
  * @since 0.1.0
  */
 export const RequestUsage = Schema.Struct({
-  input: Schema.optionalKey(Tokens),
-  output: Schema.optionalKey(Tokens),
-  reasoning: Schema.optionalKey(Tokens),
-  cached: Schema.optionalKey(Tokens)
+  input: Schema.optionalKey(Count),
+  output: Schema.optionalKey(Count),
+  reasoning: Schema.optionalKey(Count),
+  cached: Schema.optionalKey(Count)
 })
 
 /**
@@ -41,7 +40,7 @@ export interface RequestUsage extends Schema.Schema.Type<typeof RequestUsage> {}
  * @category schemas
  * @since 0.1.0
  */
-export const TokenCount = Schema.Struct({ known: Tokens, unreported: Tokens })
+export const TokenCount = Schema.Struct({ known: Count, unreported: Count })
 
 /** A sum of tokens: what is `known`, and how many requests didn't report theirs. */
 export interface TokenCount extends Schema.Schema.Type<typeof TokenCount> {}
@@ -53,7 +52,7 @@ export interface TokenCount extends Schema.Schema.Type<typeof TokenCount> {}
  * @since 0.1.0
  */
 export const Usage = Schema.Struct({
-  requests: Tokens,
+  requests: Count,
   input: TokenCount,
   output: TokenCount,
   reasoning: TokenCount,

@@ -11,6 +11,7 @@ import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as AgentEvent from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
+import { Count } from "../../domain/Count.ts"
 import { AgentState as AgentStateSchema } from "../../domain/StateSchema.ts"
 import { DialogueState, participantOf, withParticipant } from "./DialogueState.ts"
 import { deciding } from "./DialogueStatus.ts"
@@ -18,7 +19,7 @@ import { Problem } from "./Problem.ts"
 
 const turn = {
   speaker: Schema.NonEmptyString,
-  turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+  turn: Count
 }
 
 /** Defines a case by its fields. A union of such structs is cheaper to import than one with matching functions. */

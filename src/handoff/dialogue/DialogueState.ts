@@ -8,11 +8,10 @@
  */
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
+import { Count } from "../../domain/Count.ts"
 import * as StateSchema from "../../domain/StateSchema.ts"
 import * as Status from "./DialogueStatus.ts"
 import { Entry, type Input, userEntry } from "./Transcript.ts"
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
  * Schema for an agent's part in a dialogue: its own state, once it was asked, and how much of the transcript it heard.

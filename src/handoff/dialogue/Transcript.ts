@@ -9,6 +9,7 @@
  */
 import * as Schema from "effect/Schema"
 import { textIn } from "../../domain/Conversation.ts"
+import { Count } from "../../domain/Count.ts"
 import * as Part from "../../domain/Part.ts"
 import { fromInput } from "../../domain/PartCopy.ts"
 import type { User } from "../../domain/StateSchema.ts"
@@ -23,7 +24,7 @@ export const Entry = Schema.TaggedUnion({
   User: { parts: Schema.Array(Part.UserPart) },
   Agent: {
     speaker: Schema.NonEmptyString,
-    turn: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+    turn: Count,
     text: Schema.String
   }
 })

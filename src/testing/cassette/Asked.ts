@@ -11,6 +11,7 @@ import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { Count } from "../../domain/Count.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as Offer from "./Offer.ts"
 import * as Redact from "./Redact.ts"
@@ -148,7 +149,7 @@ export const since = (asked: Asked, before: Asked = nothing): AskedSince => {
 
 /** A request as a tape has it: what is new since the one before. */
 export const AskedSince = Schema.Struct({
-  kept: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+  kept: Schema.optionalKey(Count),
   ...Asked.fields
 })
 
