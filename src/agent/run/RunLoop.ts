@@ -14,7 +14,7 @@ import { askModel } from "../perform/ask/AskModel.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { failByTool } from "../perform/call/OwnFailure.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
-import { guardOf } from "../perform/guard/Guard.ts"
+import { guardAt } from "../perform/guard/Guard.ts"
 import { handOver } from "../perform/HandOver.ts"
 import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, isRest, type RequestHandoff } from "../rules/Decision.ts"
@@ -42,8 +42,8 @@ const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void =
 
 /** Requests the handoff that a policy wants, once the guardrails have let it pass. */
 const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> => {
-  const guard = guardOf(loop.definition)
-  return guard === undefined || loop.definition.guardrails.handoff.length === 0
+  const guard = guardAt(loop.definition, "handoff")
+  return guard === undefined
     ? Effect.sync(() => emit(loop, decision))
     : Effect.map(
       guard.judgeDecision(loop, decision.request),

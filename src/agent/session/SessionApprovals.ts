@@ -52,7 +52,7 @@ const passing = (loop: Loop, { call, calls }: Located, given: Schema.Json) =>
       const { roster, state } = loop
       const { name } = call
       yield* readParams(roster, state, { calls, name }, given)
-      if (place === undefined || !GivenParams.isJudged(place)) return { params: given, judged: undefined }
+      if (place === undefined) return { params: given }
       const params = yield* Effect.flatMap(GivenParams.judge(place, call, given), Effect.fromResult)
       if (params !== given) yield* readParams(roster, state, { calls, name }, params)
       return { params, ...judgedBy(place.definition) }

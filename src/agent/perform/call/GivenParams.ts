@@ -8,10 +8,7 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { Call } from "../../../domain/StateSchema.ts"
 import * as Loop from "../../journal/Loop.ts"
-import { guardOf } from "../guard/Guard.ts"
-
-/** Checks whether guardrails judge the parameters of calls. */
-export const isJudged = ({ definition }: Loop.Loop): boolean => definition.guardrails.toolCall.length > 0
+import { guardAt } from "../guard/Guard.ts"
 
 /** Asks the guardrails about a call with the parameters that a person gave. Returns those that pass, or why none do. */
 export const judge = (
@@ -20,8 +17,9 @@ export const judge = (
   params: Schema.Json
 ): Effect.Effect<Result.Result<Schema.Json, string>, never, unknown> =>
   Effect.suspend(() => {
+    const guard = guardAt(loop.definition, "toolCall")
+    if (guard === undefined) return Effect.succeed(Result.succeed(params))
     // A copy, because the state doesn't hold these parameters yet: what replaces them goes into the event of the approval.
     const approved = { ...Loop.foresee(loop, { _tag: "CallApproved", callId: call.id, name: call.name, params }) }
-    return guardOf(loop.definition)?.judgeParams(loop, { ...call, params }, approved) ??
-      Effect.succeed(Result.succeed(params))
+    return guard.judgeParams(loop, { ...call, params }, approved)
   })

@@ -13,7 +13,7 @@ import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { readResult } from "../../definition/CallTool.ts"
 import type * as Loop from "../../journal/Loop.ts"
-import { guardOf } from "../guard/Guard.ts"
+import { guardAt } from "../guard/Guard.ts"
 import { shortened } from "./ResultLength.ts"
 import { type CallResult, failed, refused, succeeded } from "./ToolCall.ts"
 
@@ -59,8 +59,8 @@ export const readGiven = (
     (answered): CallResult =>
       maxLength === undefined ? answered : { ...answered, settlement: shortened(answered.settlement, maxLength) }
   )
-  const guard = guardOf(loop.definition)
-  return guard === undefined || loop.definition.guardrails.toolResult.length === 0
+  const guard = guardAt(loop.definition, "toolResult")
+  return guard === undefined
     ? answered
     : Effect.flatMap(answered, (answered) => guard.judgeResult(loop, call, entry, answered))
 }

@@ -25,7 +25,7 @@ import * as Codec from "../../definition/Codec.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { isUnjudged, judgedBy } from "../../rules/JudgedCall.ts"
 import { mayCall } from "../../rules/OfferedTools.ts"
-import { type Guard, guardOf } from "../guard/Guard.ts"
+import { type Guard, guardAt } from "../guard/Guard.ts"
 import * as CheckMove from "../mode/CheckMove.ts"
 import * as GivenResult from "./GivenResult.ts"
 import { type CallResult, failed } from "./ToolCall.ts"
@@ -97,7 +97,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing 
 
 /** Returns the guard if guardrails have to judge a call before it runs. */
 const judgeOf = (loop: Loop.Loop, call: Call): Guard | undefined => {
-  const guard = isUnjudged(loop.definition, call) ? guardOf(loop.definition) : undefined
+  const guard = isUnjudged(loop.definition, call) ? guardAt(loop.definition, "toolCall") : undefined
   return guard?.hasPassed(loop, call) === false ? guard : undefined
 }
 
@@ -184,10 +184,8 @@ const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: Hando
     Loop.emit(loop, { _tag: "HandoffRequested", request: seen })
     return undefined
   }
-  const guard = guardOf(loop.definition)
-  if (guard === undefined || loop.definition.guardrails.handoff.length === 0 || guard.hasPassed(loop, call)) {
-    return ask(request.success)
-  }
+  const guard = guardAt(loop.definition, "handoff")
+  if (guard === undefined || guard.hasPassed(loop, call)) return ask(request.success)
   return Effect.map(
     guard.judgeHandoff(loop, request.success, call),
     (seen) => Result.isFailure(seen) ? refuse(loop, call, slot, seen.failure) : ask(seen.success)

@@ -22,7 +22,7 @@ import * as Loop from "../../journal/Loop.ts"
 import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
 import { toResult } from "../../rules/FinalAnswer.ts"
-import { guardOf } from "../guard/Guard.ts"
+import { guardAt } from "../guard/Guard.ts"
 import { type CallSlot, concludeMove, type Job, prepare } from "./PrepareCall.ts"
 import { type CallResult, failed, run } from "./ToolCall.ts"
 
@@ -232,8 +232,8 @@ const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
 /** Returns the result of a call after guardrails have judged it. */
 const seenAnswer = (loop: Loop.Loop, job: Job): Answering => {
   const answering = answerOf(loop, job)
-  const guard = guardOf(loop.definition)
-  return guard === undefined || loop.definition.guardrails.toolResult.length === 0 ?
+  const guard = guardAt(loop.definition, "toolResult")
+  return guard === undefined ?
     answering :
     Effect.flatMap(
       answering,

@@ -89,9 +89,17 @@ const isGuard = (performer: Performer | undefined): performer is Guard => perfor
 export const guardOf = ({ guardrails: { performer } }: Definition): Guard | undefined =>
   isGuard(performer) ? performer : undefined
 
+/** Returns what performs the guardrails of an agent at a stage, if it has any there. */
+export const guardAt = (definition: Definition, stage: "toolCall" | "toolResult" | "handoff"): Guard | undefined =>
+  definition.guardrails[stage].length === 0 ? undefined : guardOf(definition)
+
+/** Returns what performs the guardrails of agents, if one of them has any. */
+const guardOfAny = (judges: ReadonlyArray<Definition>): Guard | undefined =>
+  judges.map(guardOf).find((guard) => guard !== undefined)
+
 /** Emits an input, and lets the guardrails of the agents that read it judge it, if one of them has any (`Guard.emitInput`). */
 export const emitInput: Guard["emitInput"] = (loop, judges, input, foresee, told) => {
-  const guard = judges.map(guardOf).find((guard) => guard !== undefined)
+  const guard = guardOfAny(judges)
   if (guard !== undefined) return guard.emitInput(loop, judges, input, foresee, told)
   told({ input })
   return undefined
@@ -99,4 +107,4 @@ export const emitInput: Guard["emitInput"] = (loop, judges, input, foresee, told
 
 /** Lets guardrails judge an input that no request will read, if an agent has any (`Guard.askAnyway`). */
 export const askAnyway: Guard["askAnyway"] = (loop, judges) =>
-  judges.map(guardOf).find((guard) => guard !== undefined)?.askAnyway(loop, judges) ?? Effect.void
+  guardOfAny(judges)?.askAnyway(loop, judges) ?? Effect.void
