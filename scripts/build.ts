@@ -61,7 +61,7 @@ const reached = (entry: string): ReadonlySet<string> => {
 /**
  * Gives each entry point with what is imported along with it. esbuild makes one module of the sources that the same entry
  * points reach. As each of them reaches the loop as a whole, or everything, there is one module for the loop and one for the rest.
- * Models of the AI SDK get the loop too, which they share the port to models with: whoever uses them has an agent.
+ * Models of the AI SDK get the loop too, because both import the port to models, and a program that uses these models has an agent.
  */
 const entries = (): Plugin => {
   const ofLoop = reached(loop)

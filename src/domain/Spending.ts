@@ -6,10 +6,9 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { Count } from "./Count.ts"
 import * as JsonValue from "./JsonValue.ts"
 import * as Usage from "./Usage.ts"
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /** How often each tool was called, by its name. */
 export const Calls = Schema.Record(Schema.String, Count)
