@@ -1,3 +1,4 @@
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
@@ -10,6 +11,8 @@ export default defineConfig({
     reporters: ["default", "./scripts/summary.ts"],
     silent: "passed-only",
     testTimeout: 30_000,
+    // Many tests start programs, each of which would compile the same modules again.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules", ".cache", "compile") },
     typecheck: {
       enabled: true,
       ignoreSourceErrors: true,

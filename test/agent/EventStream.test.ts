@@ -8,14 +8,17 @@ import { imbalances } from "./balanced.ts"
 const Count = Toolkit.make(Tool.make("count", { success: Schema.Int }))
 const counters = Agent.make("counters", { toolkit: Count })
 
-/** Tells a thousand preliminary results, in view of others that do the same. */
+/** How many preliminary results each of four calls tells: a few buffers. */
+const count = 250
+
+/** Tells preliminary results, in view of others that do the same. */
 const handlers = Count.toLayer({
   count: (_, { preliminary }) =>
     Effect.forEach(
-      Array.from({ length: 1000 }, (_, n) => n),
+      Array.from({ length: count }, (_, n) => n),
       (n) => Effect.andThen(preliminary(n), n % 7 === 0 ? Effect.yieldNow : Effect.void),
       { discard: true }
-    ).pipe(Effect.as(1000))
+    ).pipe(Effect.as(count))
 })
 
 const script = MockModel.queue(
@@ -33,7 +36,7 @@ describe("Agent.stream", () => {
           Stream.runCollect,
           Effect.provide([handlers, MockModel.layer(script)])
         )
-        assert.strictEqual(events.filter((event) => event._tag === "ToolCallProgressed").length, 4000)
+        assert.strictEqual(events.filter((event) => event._tag === "ToolCallProgressed").length, 4 * count)
         assert.deepStrictEqual(events.map(({ sequence }) => sequence), events.map((_, index) => index))
         assert.deepStrictEqual(imbalances(events), [])
         assert.isTrue(AgentEvent.isRunEnd(events[events.length - 1]!))

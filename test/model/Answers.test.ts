@@ -7,6 +7,7 @@ import { Agent } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { MockModel, MockResponse } from "troupe/testing"
 import { below } from "../domain/arbitraries.ts"
+import { times } from "../matrix.ts"
 import { byBoth, type Content, endOf, eventsOf, providerOf, shown, timed } from "./paths.ts"
 
 const Tools = Toolkit.make(
@@ -180,8 +181,8 @@ const endingIn = (
   return { ...model, doGenerate, doStream } as unknown as LanguageModelV4
 }
 
-const law = { arbitrary: { runs: 150 } } as const
-const often = { arbitrary: { runs: 500 } } as const
+const law = { arbitrary: { runs: times(150, 50) } } as const
+const often = { arbitrary: { runs: times(500, 120) } } as const
 
 describe("What comes of an answer", () => {
   it.effect.prop(

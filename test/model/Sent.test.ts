@@ -6,6 +6,7 @@ import { Agent, AgentState, ContextWindow, Conversation, Handoff, Mode, Session 
 import { ConversationArbitrary, MockResponse } from "troupe/testing"
 import { lastOf } from "../agent/laws.ts"
 import { below } from "../domain/arbitraries.ts"
+import { times } from "../matrix.ts"
 import { aiSdk, byBoth, type Content, endOf, eventsOf, mock, shown } from "./paths.ts"
 
 const Tools = Toolkit.make(
@@ -202,12 +203,12 @@ const life = Effect.fnUntraced(function*(from: Conversation.Conversation, window
   return shown(told)
 })
 
-/** How often models were asked in all: a law about nothing would hold. Random runs ask some 650 times, so 400 is far from chance. */
+/** How often models were asked in all: a law about nothing would hold. Random runs ask some 650 times, or 270 in the short pass. */
 let requests = 0
 
-afterAll(() => assert.isAbove(requests, 400))
+afterAll(() => assert.isAbove(requests, times(400, 150)))
 
-const law = { arbitrary: { runs: 60 } } as const
+const law = { arbitrary: { runs: times(60, 25) } } as const
 const choice = Arbitrary.all({ window: below(windows.length), streamed: below(2), v3: below(2) })
 
 describe("By the native way and by `effect/ai`", () => {

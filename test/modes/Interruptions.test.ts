@@ -8,6 +8,7 @@ import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag, watch } from "../agent/watch.ts"
 import { callsIn, problems } from "../domain/legal.ts"
 import { interruptAt } from "../handoff/interrupter.ts"
+import { times } from "../matrix.ts"
 import {
   assistant,
   broken,
@@ -407,7 +408,7 @@ describe("An interruption", () => {
       const watched = isWatched ? "while somebody looks on" : "while nobody does"
       it.effect(`at every operation of ${what}, ${watched}, leaves nothing entered and nothing open`, () =>
         Effect.gen(function*() {
-          for (let at = 1;; at++) {
+          for (let at = 1;; at += times(1, 3)) {
             const { count, mode } = counted()
             const session = yield* Session.Session
             const fork = yield* session.fork
@@ -451,7 +452,7 @@ describe("An interruption", () => {
       return MockResponse.toolCall(tool, {})
     }))
     return Effect.gen(function*() {
-      for (let at = 1;; at++) {
+      for (let at = 1;; at += times(1, 3)) {
         const events: Array<AgentEvent.AgentEvent> = []
         const { exit, scheduler } = yield* interruptAt(
           Agent.run(agent, "Hi").pipe(Agent.observe((event) => Effect.sync(() => void events.push(event)))),

@@ -15,6 +15,7 @@ import {
   SystemPrompt
 } from "troupe"
 import { Laws, MockModel } from "troupe/testing"
+import { times } from "../matrix.ts"
 
 const Tools = Toolkit.make(
   Tool.make("look", { parameters: Schema.Struct({ at: Schema.String, since: Schema.Date }), success: Schema.String }),
@@ -71,7 +72,10 @@ describe("Laws", () => {
     const middle = Agent.make("middle", { agents: [Agent.asTool(leaf)] })
     const root = Agent.make("root", { agents: [Agent.asTool(guarded), Agent.asTool(middle)] })
     const clerk = Agent.make("clerk", { toolkit: Calls, fatal, handoffs: [Handoff.to(leaf)] })
-    return Effect.forEach([leaf, guarded, root, clerk], (agent) => Laws.agent(agent, { layer, runs: 60, seed: 1 }))
+    return Effect.forEach(
+      [leaf, guarded, root, clerk],
+      (agent) => Laws.agent(agent, { layer, runs: times(60, 20), seed: 1 })
+    )
   }, 120_000)
 
   it.effect("hold of a group", () => {
@@ -103,7 +107,7 @@ describe("Laws", () => {
         })
         for (const called of [guarded, short, desk]) {
           const boss = Agent.make("boss", { toolkit: Tools, agents: [Agent.asTool(called)], stopWhen })
-          yield* Laws.agent(boss, { layer, runs: 15, seed: 1 })
+          yield* Laws.agent(boss, { layer, runs: times(15, 5), seed: 1 })
         }
         const own = Agent.make("own", { guardrails: { input: [polite] }, stopWhen })
         yield* Laws.agent(own, { input: ["Is it?", "Odd"], runs: 10, seed: 1 })
@@ -120,7 +124,7 @@ describe("Laws", () => {
         const see = Look.toLayer({ see: () => Effect.as(Effect.yieldNow, "a tree") })
         for (const stopWhen of [StopWhen.toolCalls("see", 1, soft), StopWhen.tokens(30, soft), StopWhen.tokens(30)]) {
           const boss = Agent.make("boss", { toolkit: Look, agents: [Agent.asTool(pair)], stopWhen })
-          yield* Laws.agent(boss, { layer: Layer.merge(layer, see), runs: 100, seed: 3 })
+          yield* Laws.agent(boss, { layer: Layer.merge(layer, see), runs: times(100, 25), seed: 3 })
         }
       }),
     60_000
@@ -174,7 +178,7 @@ describe("Laws", () => {
           })
         )
         yield* look(Laws.agent(keeper, { layer, input: ["One", "Two"], texts: ["a", "b"], seed: 3 }))
-        yield* look(Laws.agent(boss, { layer, runs: 40, seed: 3 }))
+        yield* look(Laws.agent(boss, { layer, runs: times(40, 20), seed: 3 }))
         assert.includeMembers([...seen], [
           "the user says [{\"_tag\":\"Text\",\"text\":\"One\"}]",
           "the user says [{\"_tag\":\"Text\",\"text\":\"Two\"}]",
