@@ -71,7 +71,7 @@ export { summarizeByModel, type SummarizeOptions } from "./SummaryByModel.ts"
 export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends string = string> {
   /** When to hand over, for the model, in the tool's description; none by default. */
   readonly reason?: string | undefined
-  /** What the target is for, for the model; by default the target's own description, if `to` was given the agent and not its name. */
+  /** What the target is for, for the model; by default the target's own description. */
   readonly description?: string | undefined
   /** Name of the tool that the model sees; by default `handoff_to_<name>`, as `toolNameOf` returns it. */
   readonly toolName?: ToolName | undefined
@@ -137,13 +137,14 @@ const make = (
   const { history, preserveContext = true, toolName = toolNameOf(target), transferSystemMessage = false } = options
   if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
   const isDefault = options.parameters === undefined
+  const description = options.description ?? ownDescription
   const { decode, encode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)
   const internals: Internals = {
     tool: Tool.make(toolName, {
       description: [
         `Hands the conversation over to agent "${target}".`,
         ...sentence(options.reason),
-        ...sentence(options.description ?? ownDescription)
+        ...sentence(description)
       ].join(" "),
       parameters,
       success: Schema.Unknown
@@ -157,7 +158,8 @@ const make = (
     carryModes: options.carryModes ?? false,
     encode,
     decode: (params) => decode(JsonValue.fromUnknown(isDefault ? withoutNulls(params) : params)),
-    isDefault
+    isDefault,
+    describedBy: description === undefined ? (own) => make(target, agent, isLazy, own, options) : undefined
   }
   return fromInternals({ target, toolName, preserveContext, transferSystemMessage }, internals)
 }

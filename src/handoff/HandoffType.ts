@@ -64,6 +64,8 @@ export interface Internals {
   readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
   readonly encode: (decoded: unknown) => Result.Result<Schema.Json, Schema.SchemaError>
   readonly isDefault: boolean
+  /** Says what the target is for, where the target is known: missing if the handoff says it already. */
+  readonly describedBy: ((description: string) => Any) | undefined
 }
 
 interface Variance<out Params, out Output, out E, out R> {

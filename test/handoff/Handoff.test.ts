@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Conversation, Handoff } from "troupe"
-import { MockResponse } from "troupe/testing"
+import { Agent, AgentState, Conversation, Group, Handoff, HandoffPolicy } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
 import { told } from "../agent/watch.ts"
 import {
   checked,
@@ -56,6 +56,39 @@ describe("Handoff", () => {
   })
 
   describe("as a tool", () => {
+    it.effect("says what the target is for, where it is given by name, looked up later, or offered by a policy", () =>
+      Effect.gen(function*() {
+        const members = {
+          a: Agent.make("a", {
+            handoffs: [
+              Handoff.to("b"),
+              Handoff.to("b", { toolName: "own", description: "Decides." }),
+              Handoff.to("b", { toolName: "none", description: "", reason: "If asked" }),
+              Handoff.suspend("c", () => c)
+            ]
+          }),
+          b: Agent.make("b", { description: "Settles refunds" }),
+          d: Agent.make("d", { description: "Answers" })
+        }
+        const c = Agent.make("c", { description: "Sells" })
+        const policy = HandoffPolicy.compose(
+          HandoffPolicy.explicitAll({ ask_d: "d", ask_b: "b" }),
+          HandoffPolicy.chain(["a", "d"])
+        )
+        yield* Agent.run(Group.make(members, { start: "a", policy }), "Hi")
+        const [first] = yield* requests
+        const to = (name: string) => `Hands the conversation over to agent "${name}".`
+        assert.deepStrictEqual(Object.fromEntries(first!.tools.map(({ description, name }) => [name, description])), {
+          handoff_to_b: `${to("b")} Settles refunds.`,
+          own: `${to("b")} Decides.`,
+          none: `${to("b")} If asked.`,
+          handoff_to_c: `${to("c")} Sells.`,
+          ask_d: `${to("d")} Answers.`,
+          ask_b: `${to("b")} Settles refunds.`,
+          handoff_to_d: `${to("d")} Answers.`
+        })
+      }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hello.")))))
+
     it.effect("says its target, when to call it, and what the target is for", () =>
       Effect.gen(function*() {
         const refunds = Agent.make("refunds", { description: "Settles refunds" })

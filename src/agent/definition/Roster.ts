@@ -54,7 +54,7 @@ const reach = (
       if (hasDefinition(target)) waiting.push({ definition: definitionOf(target), model })
     }
   }
-  return isWhole ? share(agents) : agents
+  return isWhole ? share(describe(agents)) : agents
 }
 
 /** Gives a definition other tools, and prepares its requests with them. */
@@ -84,6 +84,23 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   if (shared.size === 0) return agents
   return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
+
+/** Gives an agent's handoffs that name their target, or look it up later, the target's own description. */
+const describeIn = (agents: ReadonlyMap<string, Definition>, self: Definition): Definition => {
+  let isSame = true
+  const tools = new Map(Array.from(self.tools, ([name, entry]): [string, ToolEntry] => {
+    if (entry._tag !== "Handoff") return [name, entry]
+    const description = agents.get(entry.handoff.target)?.description
+    const handoff = description && Handoff.internalsOf(entry.handoff).describedBy?.(description)
+    if (!handoff) return [name, entry]
+    isSame = false
+    return [name, { ...entry, tool: Handoff.internalsOf(handoff).tool, handoff }]
+  }))
+  return isSame ? self : withTools(self, { modes: self.modes, tools })
+}
+
+const describe = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Definition> =>
+  new Map(Array.from(agents, ([name, agent]) => [name, describeIn(agents, agent)]))
 
 /** Makes the roster of a single agent, which has no policy besides its handoffs. */
 const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
