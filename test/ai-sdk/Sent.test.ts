@@ -424,5 +424,12 @@ describe("A request to a model of the AI SDK", () => {
         headers: { "X-Other": "1", "x-house": "2" },
         providerOptions: {}
       })
+      const nothing = yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(
+        Effect.provideContext(AiSdkModel.settings(undefined as never)),
+        Effect.provide(AiSdkModel.layer(model, { temperature: 0.5 })),
+        Effect.exit
+      )
+      assert.strictEqual(nothing._tag, "Success")
+      assert.strictEqual(asked[1]?.temperature, 0.5)
     }))
 })
