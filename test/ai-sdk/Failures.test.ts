@@ -66,6 +66,9 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
     description: "no key"
   }],
   ["what throws whatever is read of it", trap(), "UnknownError", false, { description: "The error can't be read" }],
+  ["a text that is cut, not within a character", new Error(`a${"😀".repeat(600)}`), "UnknownError", false, {
+    description: `a${"😀".repeat(499)}…`
+  }],
   ["a setting that isn't there", new LoadSettingError({ message: "no region" }), "InvalidRequestError", false],
   [
     "a model that isn't there",
