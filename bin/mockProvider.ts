@@ -131,7 +131,7 @@ export const mockProvider = async (args: ReadonlyArray<string>): Promise<void> =
   process.stdout.write(`mock provider at ${url}, for OpenAI's clients ${url}/v1\n`)
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => {
-      if (isStrict && Effect.runSync(provider.misses).length > 0) process.exitCode = 1
+      if (isStrict && Effect.runSyncExit(provider.assertNoMisses)._tag === "Failure") process.exitCode = 1
       close()
     })
   }

@@ -38,6 +38,7 @@ import * as Model from "effect/ai/Model"
 import { toCodecOpenAI } from "effect/ai/OpenAiStructuredOutput"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import * as ChatSpan from "../model/ChatSpan.ts"
 import * as NativeModel from "../model/NativeModel.ts"
@@ -87,18 +88,18 @@ const textResults = /(?<!vertex)\.(chat|completion)$/i
  * @category constructors
  * @since 0.1.0
  */
-export const make = (
-  of: AnyModel,
-  {
+export const make = (of: AnyModel, options: Options = {}): Effect.Effect<LanguageModel.LanguageModel> => {
+  const all: Options = Predicate.isObject(options) ? options : {}
+  const {
     codecTransformer = /anthropic/i.test(known(of).provider) ? toCodecAnthropic : toCodecOpenAI,
     resultFiles = !textResults.test(known(of).provider),
     download = {},
     ...settings
-  }: Options = {}
-): Effect.Effect<LanguageModel.LanguageModel> => {
+  } = all
   const given: Given = {
     model: known(of),
-    wrong: wrongIn(settings) ?? (download === false ? undefined : Download.wrongIn(download)),
+    wrong: wrongIn(all === options ? settings : options) ??
+      (download === false ? undefined : Download.wrongIn(download)),
     settings,
     transformer: codecTransformer,
     takesFiles: resultFiles,

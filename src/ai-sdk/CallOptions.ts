@@ -12,6 +12,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as SchemaAST from "effect/SchemaAST"
 import type { Span } from "effect/Tracer"
+import { copy, freeze } from "./Frozen.ts"
 import { type Sent, toMessages } from "./Messages.ts"
 import type { Settings } from "./Settings.ts"
 import { schemaOf } from "./StrictTool.ts"
@@ -25,13 +26,13 @@ const argsOf = (tool: Tool.AnyProviderDefined): Record<string, unknown> => {
 type ProviderTool = LanguageModelV4FunctionTool | LanguageModelV4ProviderTool
 
 const toTool = (tool: Tool.Any, transformer: LanguageModel.CodecTransformer): ProviderTool => {
-  if (Tool.isProviderDefined(tool)) return { type: "provider", id: tool.id, name: tool.name, args: argsOf(tool) }
+  if (Tool.isProviderDefined(tool)) return { type: "provider", id: tool.id, name: tool.name, args: copy(argsOf(tool)) }
   const description = Tool.getDescription(tool)
   const strict = Tool.getStrictMode(tool)
   return {
     type: "function",
     name: tool.name,
-    inputSchema: schemaOf(tool, transformer),
+    inputSchema: copy(schemaOf(tool, transformer)),
     ...(description === undefined ? undefined : { description }),
     ...(strict === undefined ? undefined : { strict })
   }
@@ -46,7 +47,7 @@ const toTools = (tools: ReadonlyArray<Tool.Any>, transformer: LanguageModel.Code
   return tools.map((tool) => {
     const known = made.get(tool)
     if (known !== undefined) return known
-    const form = Object.freeze(toTool(tool, transformer))
+    const form = freeze(toTool(tool, transformer))
     made.set(tool, form)
     return form
   })
@@ -101,6 +102,6 @@ export const toCallOptions = (
     ...(responseFormat.type === "text" ? undefined : { responseFormat: toFormat(responseFormat, transformer) }),
     ...(stopSequences === undefined ? undefined : { stopSequences: [...stopSequences] }),
     ...(headers === undefined ? undefined : { headers: { ...headers } }),
-    ...(providerOptions === undefined ? undefined : { providerOptions })
+    ...(providerOptions === undefined ? undefined : { providerOptions: copy(providerOptions) })
   }
 }

@@ -11,6 +11,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import { toData } from "./FileData.ts"
+import { copy } from "./Frozen.ts"
 import { ours, toMetadata, toProviderOptions } from "./Metadata.ts"
 
 type Assistant = Extract<LanguageModelV4Message, { readonly role: "assistant" }>["content"][number]
@@ -31,7 +32,7 @@ const isCarrying = (options: unknown): options is { readonly carries: Sent } =>
 export const carried = ({ options }: Prompt.ReasoningPart | Prompt.FilePart): Assistant | undefined => {
   const mine = options[ours]
   if (!isCarrying(mine)) return undefined
-  const { data, ...sent } = mine.carries
+  const { data, ...sent } = copy(mine.carries)
   return {
     ...sent,
     ...(typeof data === "string" ? { data: toData(data) } : undefined),

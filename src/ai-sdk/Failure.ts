@@ -11,6 +11,17 @@ import { retryAfter } from "./RetryAfter.ts"
 import { shown } from "./ShownHeaders.ts"
 import { causes, isOf, read, reportIn, textIn, type Thrown } from "./Thrown.ts"
 
+/** Reads something of an error. Whatever was thrown may have fields that throw themselves: then `otherwise` is returned. */
+const safely = <A>(read: () => A, otherwise: A): A => {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}
+
+const unreadable = "The error can't be read"
+
 /** When an error happened: the time in epoch milliseconds, and whether the model had begun to answer. */
 export interface When {
   readonly now: number
@@ -175,15 +186,21 @@ export const cutOff = (): AiError.NetworkError =>
 /** The reason of an answer that breaks the interface of providers, so that reading it threw an error. */
 export const malformed = (error: unknown): AiError.InvalidResponseError =>
   new AiError.InvalidResponseError({
-    description: `The answer doesn't have the form that the interface of providers prescribes: ${read(error).message}`
+    description: `The answer doesn't have the form that the interface of providers prescribes: ${
+      safely(() => read(error).message, unreadable)
+    }`
   })
 
 /** Checks whether nothing says why a stream broke: neither the provider nor the network. */
-export const isUnexplained = (error: unknown): boolean => statusOf(read(error)) === undefined && !isNetwork(error)
+export const isUnexplained = (error: unknown): boolean =>
+  safely(() => statusOf(read(error)) === undefined && !isNetwork(error), true)
 
 /** Checks whether a package reports that a stream ended before the answer did: such an error has no data. */
 export const isCutOff = (error: unknown): boolean =>
-  isOf(error, "InvalidResponseDataError") && Predicate.hasProperty(error, "data") && error.data === undefined
+  safely(
+    () => isOf(error, "InvalidResponseDataError") && Predicate.hasProperty(error, "data") && error.data === undefined,
+    false
+  )
 
 /** Returns the reason of an error without a response. */
 const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.AiErrorReason => {
@@ -224,12 +241,11 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
     : new AiError.UnknownError({ description })
 }
 
-/** Returns the reason of an error that was thrown, or that came in a stream. */
-export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
+const readReason = (error: unknown, when: When): AiError.AiErrorReason => {
   // An error report counts even if the package doesn't know its form.
   const part = isOf(error, "TypeValidationError") && Predicate.hasProperty(error, "value") ? error.value : undefined
   const report = when.isAnswering ? reportIn(part) : undefined
-  if (report !== undefined) return reasonOf(report, when)
+  if (report !== undefined) return readReason(report, when)
   const thrown = read(error)
   const status = statusOf(thrown)
   if (status !== undefined) return refused(thrown, status, when)
@@ -245,3 +261,7 @@ export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason => {
   }
   return other(error, thrown, when)
 }
+
+/** Returns the reason of an error that was thrown, or that came in a stream. */
+export const reasonOf = (error: unknown, when: When): AiError.AiErrorReason =>
+  safely(() => readReason(error, when), new AiError.UnknownError({ description: unreadable }))

@@ -21,7 +21,7 @@ import { type Form, originalOf } from "../model/Projection.ts"
 import { carried } from "./Carried.ts"
 import { hasAddress } from "./Download.ts"
 import { toData } from "./FileData.ts"
-import { freeze } from "./Frozen.ts"
+import { copy, freeze } from "./Frozen.ts"
 import { toJson, toProviderOptions } from "./Metadata.ts"
 
 type Content<Role extends LanguageModelV4Message["role"]> = Extract<
@@ -61,7 +61,7 @@ const callPart = (part: Prompt.ToolCallPart, takesText: TakesText | undefined): 
   toolCallId: part.id,
   toolName: part.name,
   // Providers accept only an object as parameters, so parameters that couldn't be read become an empty one.
-  input: Predicate.isObject(part.params) || takesText?.(part.name) === true ? part.params : {},
+  input: Predicate.isObject(part.params) || takesText?.(part.name) === true ? copy(part.params) : {},
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...toProviderOptions(part.options)
 })

@@ -9,6 +9,7 @@ import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type * as Response from "effect/ai/Response"
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import * as Frozen from "./Frozen.ts"
 
 /** The name under which this adapter adds its own metadata. */
 export const ours = "ai-sdk"
@@ -66,7 +67,7 @@ export const toProviderOptions = (
   let all: SharedV4ProviderOptions | undefined
   for (const provider in options) {
     const value: unknown = options[provider]
-    if (provider !== ours && isRecord(value)) (all ??= {})[provider] = value
+    if (provider !== ours && isRecord(value)) (all ??= {})[provider] = Frozen.copy(value)
   }
   return all === undefined ? undefined : { providerOptions: all }
 }

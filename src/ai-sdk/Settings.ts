@@ -84,8 +84,8 @@ const kinds: Wrong.Kinds<Settings> = {
 const limits: Wrong.Kinds<Timeouts> = { first: Wrong.duration, between: Wrong.duration, total: Wrong.duration }
 
 /** Returns what is wrong with settings, if anything. */
-export const wrongIn = (settings: Settings): AiError.InvalidRequestError | undefined =>
-  settings === none
+export const wrongIn = (settings: Settings | undefined): AiError.InvalidRequestError | undefined =>
+  settings === none || settings === undefined
     ? undefined
     : Wrong.reasonIn("settings", settings, kinds) ?? Wrong.reasonIn("timeouts", settings.timeouts, limits)
 
@@ -107,8 +107,8 @@ const mergedHeaders = (under: Headers, upper: Headers): Headers => {
 }
 
 /** Merges settings; those of the second override the first. */
-export const over = (under: Settings, upper: Settings): Settings => {
-  if (Object.keys(upper).length === 0) return under
+export const over = (under: Settings, upper: Settings | undefined): Settings => {
+  if (upper === undefined || Object.keys(upper).length === 0) return under
   const providerOptions: SharedV4ProviderOptions = { ...under.providerOptions }
   for (const [provider, options] of Object.entries(upper.providerOptions ?? {})) {
     providerOptions[provider] = merged(providerOptions[provider] ?? {}, options ?? {})

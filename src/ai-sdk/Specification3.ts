@@ -87,8 +87,8 @@ export const unsupported = ({ reasoning }: Pick<LanguageModelV4CallOptions, "rea
     ? undefined
     : "unsupported: reasoning (this model is of specification 3: use the provider's own option)"
 
-/** Returns a request as a model of specification 3 reads it. */
+/** Returns a request as a model of specification 3 reads it. Messages of which it knows no part are left out: providers refuse empty ones. */
 export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {
   const { prompt, reasoning: _, ...rest } = options
-  return { ...rest, prompt: prompt.map(convert) }
+  return { ...rest, prompt: prompt.map(convert).filter(({ content }) => content.length > 0) }
 }

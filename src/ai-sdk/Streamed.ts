@@ -31,9 +31,8 @@ export interface Arriving {
   calls: number
   isSpeaking: boolean
   carried: number
-  /** The call whose parameters arrived last, and the parameters so far. */
-  writing: string | undefined
-  written: string
+  /** The parameters of each call so far. Calls may arrive at once, and packages may send all of them at the end. */
+  readonly written: Map<string, string>
   /** Calls of a provider's own tools, and what it says of them: the next part may ask for the approval of one. */
   held: Array<Theirs>
   /** Calls of a provider's own tools that were passed on as running, and have no result yet. */
@@ -51,8 +50,7 @@ export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => (
   calls: 0,
   isSpeaking: false,
   carried: 0,
-  writing: undefined,
-  written: "",
+  written: new Map(),
   held: [],
   running: new Map(),
   hidden: new Set()
@@ -193,8 +191,7 @@ const takeOne = (self: Arriving, part: Taken): Read => {
         ? none
         : one({ type: part.type, id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
     case "tool-input-start": {
-      self.writing = part.id
-      self.written = ""
+      self.written.set(part.id, "")
       const name = self.asked.nameOf(part.toolName)
       const isTheirs = part.providerExecuted === true
       if (isTheirs && !self.asked.isOffered(name)) {
@@ -210,7 +207,7 @@ const takeOne = (self: Arriving, part: Taken): Read => {
       })
     }
     case "tool-input-delta":
-      if (part.id === self.writing) self.written += part.delta
+      self.written.set(part.id, (self.written.get(part.id) ?? "") + part.delta)
       return self.hidden.has(part.id)
         ? none
         : one({ type: "tool-params-delta", id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
@@ -238,13 +235,11 @@ const takeOne = (self: Arriving, part: Taken): Read => {
   }
 }
 
-/** Checks whether a package replaced parameters that it couldn't read by empty ones. The model's own text says more. */
-const isMadeUp = ({ writing, written }: Arriving, part: Extract<Part, { readonly type: "tool-call" }>): boolean =>
-  part.input === "{}" && part.toolCallId === writing && parse(written) === undefined
-
-/** Returns a call with the parameters that the model wrote. */
-const asWritten = (self: Arriving, part: Of<"tool-call">): Of<"tool-call"> =>
-  isMadeUp(self, part) ? { ...part, input: self.written } : part
+/** Returns a call with the parameters that the model wrote: a package may have replaced what it couldn't read by empty ones. */
+const asWritten = ({ written }: Arriving, part: Of<"tool-call">): Of<"tool-call"> => {
+  const text = part.input === "{}" ? written.get(part.toolCallId) : undefined
+  return text === undefined || parse(text) !== undefined ? part : { ...part, input: text }
+}
 
 const spoken = (self: Arriving, part: Content, asked = self.asked): Read =>
   Result.map(toPart(part, asked), (made) => made === undefined ? [] : streamed(self, made))

@@ -80,7 +80,9 @@ const saidIn = (value: unknown): Said => {
 /** The maximum length of an error's message, since a provider may repeat the request in it. The response's body has the rest. */
 const longest = 1000
 
-const clip = (text: string): string => text.length > longest ? `${text.slice(0, longest)}…` : text
+/** Cuts a text, but no pair of surrogates in two. */
+const clip = (text: string): string =>
+  text.length > longest ? `${text.slice(0, longest).replace(/[\uD800-\uDBFF]$/, "")}…` : text
 
 /** Messages for errors whose own message repeats what was sent or received. */
 const repeating: ReadonlyArray<readonly [RegExp, string]> = [

@@ -63,12 +63,14 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import { format } from "effect/Formatter"
 import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { CurrentOverrides, type Overrides, type ToolHandler } from "../agent/definition/Overrides.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
+import { listOf } from "../domain/Described.ts"
 import {
   CassetteConflict,
   CassetteDrift,
@@ -103,6 +105,8 @@ export type { Redact } from "./cassette/Redact.ts"
  * @since 0.1.0
  */
 export type Mode = "record" | "replay" | "auto"
+
+const modes: ReadonlyArray<unknown> = ["record", "replay", "auto"] satisfies ReadonlyArray<Mode>
 
 /**
  * How a tape is read and written.
@@ -162,12 +166,10 @@ const read = Effect.fnUntraced(function*(path: string, options: Options | undefi
 
 const record = Effect.fnUntraced(function*(path: string, { ownHandlers = true, redact }: Options = {}) {
   const model = yield* LanguageModel.LanguageModel
+  const change = Redact.toFunction(redact)
   const file = yield* TapeFile.open(path)
   const encoder = new TextEncoder()
-  const recorder = new Recorder(
-    Redact.toFunction(redact),
-    (text) => Effect.orDie(file.writeAll(encoder.encode(text)))
-  )
+  const recorder = new Recorder(change, (text) => Effect.orDie(file.writeAll(encoder.encode(text))))
   return provided(
     yield* Recording.make(model, recorder),
     { mode: "record", recorder },
@@ -213,6 +215,13 @@ export const layer = <const M extends Mode = "auto">(
 > =>
   Layer.effectContext(Effect.gen(function*() {
     const mode = options?.mode ?? "auto"
+    // A slip in a mode must not write over a tape.
+    if (!modes.includes(mode)) {
+      const known = listOf(modes.map(String))
+      return yield* Effect.die(
+        new TypeError(`The mode of the tape "${path}" is ${format(mode)}, and must be one of ${known}`)
+      )
+    }
     const isPlayed = mode === "auto" ? yield* (yield* FileSystem.FileSystem).exists(path) : mode === "replay"
     return yield* isPlayed ? read(path, options) : record(path, options)
   }) as Effect.Effect<Provided, PlatformError | InvalidTape, FileSystem.FileSystem | Needed<M> | Scope.Scope>)

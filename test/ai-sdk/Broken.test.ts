@@ -198,6 +198,16 @@ describe("An answer", () => {
         )
         assert.deepStrictEqual(tags, malformed, JSON.stringify(part))
       }
+      const trap = new Proxy({}, {
+        get: (_, key) => {
+          if (key !== "then") throw trap
+        }
+      })
+      const trapped = yield* failureOf(
+        () => Promise.resolve({ ...end, content: [trap] }),
+        () => Promise.resolve({ stream: new ReadableStream({ start: (to) => to.enqueue(trap) }) })
+      )
+      assert.deepStrictEqual(trapped, malformed)
       const said = { type: "text", text: "Hm." }
       for (const missing of ["warnings", "usage", "finishReason"]) {
         const whole: Record<string, unknown> = { content: [said], ...end, [missing]: undefined }
@@ -212,6 +222,20 @@ describe("An answer", () => {
         )
         assert.deepStrictEqual(tags, malformed, missing)
       }
+    }))
+
+  it.effect("that breaks off with an error of which nothing can be read is an UnknownError", () =>
+    Effect.gen(function*() {
+      const trap = new Proxy({}, {
+        has: () => {
+          throw trap
+        }
+      })
+      const tags = yield* failureOf(
+        () => Promise.reject(trap),
+        () => Promise.resolve({ stream: new ReadableStream({ start: (to) => to.error(trap) }) })
+      )
+      assert.deepStrictEqual(tags, ["generateText", "streamText"].map((method) => [method, "UnknownError", false]))
     }))
 
   it.effect("that a content filter left nothing of is a ContentPolicyError, and one that it cut is warned of", () =>

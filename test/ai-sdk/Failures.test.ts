@@ -27,6 +27,14 @@ const call = (options: Partial<ConstructorParameters<typeof APICallError>[0]>) =
 const refusal = (statusCode: number, body: unknown, more: object = {}) =>
   call({ statusCode, responseBody: JSON.stringify(body), ...more })
 
+/** An error of which nothing can be read. */
+const trap = (): object => {
+  const read = () => {
+    throw new Error("trap")
+  }
+  return new Proxy({}, { has: read, get: read })
+}
+
 const coded = (code: string, message = "broken"): Error => Object.assign(new Error(message), { code })
 const named = (name: string): Error => Object.assign(new Error("stopped"), { name })
 
@@ -56,6 +64,10 @@ const rejected: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ["a key that isn't there", new LoadAPIKeyError({ message: "no key" }), "AuthenticationError", false, {
     kind: "MissingKey",
     description: "no key"
+  }],
+  ["what throws whatever is read of it", trap(), "UnknownError", false, { description: "The error can't be read" }],
+  ["a text that is cut, not within a character", new Error(`a${"😀".repeat(600)}`), "UnknownError", false, {
+    description: `a${"😀".repeat(499)}…`
   }],
   ["a setting that isn't there", new LoadSettingError({ message: "no region" }), "InvalidRequestError", false],
   [
@@ -218,6 +230,7 @@ const inStream: ReadonlyArray<readonly [what: string, error: unknown, ...Expecte
   ["a chunk that can't be read", new JSONParseError({ text: "{", cause: "x" }), "InvalidResponseError", false],
   ["a chunk that doesn't fit", new TypeValidationError({ value: 1, cause: "x" }), "InvalidResponseError", false],
   ["a text", "oops", "InternalProviderError", true, { description: "oops" }],
+  ["what throws whatever is read of it", trap(), "UnknownError", false, { description: "The error can't be read" }],
   ["what nobody knows", { what: 1 }, "InternalProviderError", true, { description: "The error has no message" }]
 ]
 
@@ -336,6 +349,8 @@ describe("A failure of a model of the AI SDK", () => {
           "must be a duration, such as \"2 minutes\". It is \"soon\""
         ],
         [{ timeouts: { total: NaN } }, "timeouts.total", "must be a duration"],
+        [null as never, "settings", "must be an object"],
+        ["fast" as never, "settings", "must be an object"],
         [{ timeouts: { between: -5 } }, "timeouts.between", "must be a duration"],
         [{ timeouts: "5 minutes" }, "timeouts", "must be an object"],
         [{ stopSequences: "END" }, "stopSequences", "must be a list of texts. It is \"END\""],
@@ -360,7 +375,7 @@ describe("A failure of a model of the AI SDK", () => {
             Effect.provideContext(AiSdkModel.settings(given)),
             Effect.provide(AiSdkModel.layer(model))
           )
-          for (const asking of "download" in given ? [ofLayer] : [ofLayer, ofContext]) {
+          for (const asking of options.some(([each]) => each === given) ? [ofLayer] : [ofLayer, ofContext]) {
             const { isRetryable, reason } = yield* Effect.flip(asking)
             assert.deepInclude(reason, { _tag: "InvalidRequestError", parameter })
             assert.include(reason.message, words)

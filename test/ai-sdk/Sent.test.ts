@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Schema, Struct } from "effect"
 import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
 import { toCodecAnthropic } from "effect/ai/AnthropicStructuredOutput"
+import { Agent } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { saying, saying3 } from "./stub.ts"
 
@@ -222,6 +223,16 @@ describe("A request to a model of the AI SDK", () => {
       ])
     }))
 
+  it.effect("has no message in specification 3 of which it has no part: such a message is left out", () =>
+    Effect.gen(function*() {
+      const { asked, model } = saying3([answer])
+      const { model: other } = saying([[{ type: "custom", kind: "house.compaction" }]])
+      const agent = Agent.make("a")
+      const state = yield* Effect.provide(Agent.run(agent, "Hi"), AiSdkModel.layer(other))
+      yield* Effect.provide(Agent.continueConversation(agent, state, "And?"), AiSdkModel.layer(model))
+      assert.deepStrictEqual(asked[0]!.prompt.map(({ role }) => role), ["user", "user"])
+    }))
+
   it.effect("has the messages and the tools of requests before it as they were made then, and nobody can change them", () =>
     Effect.gen(function*() {
       const { asked, model } = saying([answer, answer])
@@ -424,5 +435,12 @@ describe("A request to a model of the AI SDK", () => {
         headers: { "X-Other": "1", "x-house": "2" },
         providerOptions: {}
       })
+      const nothing = yield* LanguageModel.generateText({ prompt: "Hi" }).pipe(
+        Effect.provideContext(AiSdkModel.settings(undefined as never)),
+        Effect.provide(AiSdkModel.layer(model, { temperature: 0.5 })),
+        Effect.exit
+      )
+      assert.strictEqual(nothing._tag, "Success")
+      assert.strictEqual(asked[1]?.temperature, 0.5)
     }))
 })

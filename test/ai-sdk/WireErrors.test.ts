@@ -114,14 +114,21 @@ describe("An answer of OpenRouter", () => {
       }
     }))
 
-  it.effect("with a call whose parameters are no JSON has what the model wrote of them", () =>
+  it.effect("with calls whose parameters are no JSON has what the model wrote of each", () =>
     Effect.gen(function*() {
       const chunk = (delta: object, finish_reason: string | null = null) =>
         sse({ id: "g", choices: [{ index: 0, delta, finish_reason }] })
-      const call = { index: 0, id: "c", type: "function", function: { name: "look", arguments: "{\"where\": o" } }
+      const call = (index: number, text: string) =>
+        chunk({
+          tool_calls: [{ index, id: `c${index}`, type: "function", function: { name: "look", arguments: text } }]
+        })
+      const more = (index: number, text: string) => chunk({ tool_calls: [{ index, function: { arguments: text } }] })
       const body = [
-        chunk({ tool_calls: [call] }),
-        chunk({ tool_calls: [{ index: 0, function: { arguments: "ver}" } }] })
+        call(0, "{\"where\": o"),
+        more(0, "ver}"),
+        call(1, "{\"where\": un"),
+        call(2, "{\"where\": 2}"),
+        more(1, "der}")
       ]
       const parts = yield* LanguageModel.streamText(ask).pipe(
         Stream.runCollect,
@@ -129,7 +136,7 @@ describe("An answer of OpenRouter", () => {
       )
       assert.deepStrictEqual(
         parts.flatMap((part) => part.type === "tool-call" ? [part.params] : []),
-        ["{\"where\": over}"]
+        [{ where: 2 }, "{\"where\": over}", "{\"where\": under}"]
       )
     }))
 })

@@ -210,6 +210,53 @@ for (const specification of ["v3", "v4"] as const) {
           for (const part of message.content) assert.isTrue(Object.isFrozen(part))
         }
       }))
+
+    it.effect("can't change a state, a tool or a setting by what it is given of them, however deep", () =>
+      Effect.gen(function*() {
+        const attached = (id: string) => ({ providerMetadata: { house: { id: { of: [id] } } } })
+        const { model, options } = providerOf([
+          [
+            { type: "text", text: "Hm.", ...attached("text") },
+            { type: "custom", kind: "house.note", ...attached("note") },
+            {
+              type: "tool-call",
+              toolCallId: "c0",
+              toolName: "place",
+              input: "{\"at\":{\"city\":\"Paris\"}}",
+              ...attached("c0")
+            }
+          ],
+          [{ type: "text", text: "Done." }]
+        ], specification)
+        const Place = Tool.make("place", {
+          parameters: Schema.Struct({ at: Schema.Struct({ city: Schema.String }) }),
+          success: Schema.Struct({ found: Schema.Struct({ at: Schema.Finite }) })
+        })
+        const placing = Agent.make("a", { toolkit: Toolkit.make(Place) })
+        const providerOptions = { house: { deep: { on: true } } }
+        const state = yield* Agent.run(placing, "Go").pipe(Effect.provide([
+          AiSdkModel.layer(model, { providerOptions }),
+          Toolkit.make(Place).toLayer({ place: () => Effect.succeed({ found: { at: 1 } }) })
+        ]))
+        const before = [JSON.stringify(AgentState.toJson(state)), JSON.stringify(providerOptions)]
+        const spoilt: Array<string> = []
+        const spoil = (value: unknown, path: string): void => {
+          if (typeof value !== "object" || value === null || value instanceof URL) return
+          for (const [key, part] of Object.entries(value)) spoil(part, `${path}.${key}`)
+          if (Reflect.set(value, "spoilt", true)) spoilt.push(path)
+        }
+        for (const { prompt, providerOptions, tools } of options) {
+          spoil(prompt.filter(({ role }) => role !== "system").slice(), "prompt")
+          spoil(tools?.slice(), "tools")
+          spoil(providerOptions, "options")
+        }
+        // The lists of a request and its options are its own.
+        assert.deepStrictEqual(
+          [...new Set(spoilt)].filter((path) => !/^(prompt|tools|options(\.house(\.deep)?)?)$/.test(path)),
+          []
+        )
+        assert.deepStrictEqual([JSON.stringify(AgentState.toJson(state)), JSON.stringify(providerOptions)], before)
+      }))
   })
 }
 

@@ -23,16 +23,18 @@ const handlers = Weather.toLayer({
 
 type Model = Layer.Layer<LanguageModel.LanguageModel>
 
+type Options = Cassette.Options & { readonly mode?: Cassette.Mode }
+
 /** What records a model. */
-const recordingModel = (path: string, model: Model, options?: Cassette.Options) =>
+const recordingModel = (path: string, model: Model, options?: Options) =>
   Cassette.layer(path, { mode: "record", ...options }).pipe(Layer.provide(model))
 
 /** What records a model and the weather. */
-const recording = (path: string, model: Model, tools = handlers, options?: Cassette.Options) =>
+const recording = (path: string, model: Model, tools = handlers, options?: Options) =>
   Cassette.toolkit(Weather, tools).pipe(Layer.provideMerge(recordingModel(path, model, options)))
 
 /** What records a run of an agent with the weather, whose model says this. */
-const recorder = (path: string, said: ReadonlyArray<MockResponse.Input>, options?: Cassette.Options) =>
+const recorder = (path: string, said: ReadonlyArray<MockResponse.Input>, options?: Options) =>
   recording(path, MockModel.layer(MockModel.queue(...said)), handlers, options)
 
 const player = (path: string, options?: Cassette.Options) =>
@@ -406,6 +408,24 @@ describe("A cassette", () => {
       assert.notInclude(yield* content(path), "sk-secret")
     }).pipe(withFiles))
 
+  it.effect("plays how long a failure says to wait, whatever its reason", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const headers = { "retry-after": "7" }
+      const model = MockModel.layer(
+        MockModel.queue(MockResponse.httpError(529, { headers }), MockResponse.httpError(429, { headers }))
+      )
+      const ask = Effect.flip(LanguageModel.generateText({ prompt: "Hello" }))
+      const both = Effect.map(Effect.all([ask, ask]), (errors) =>
+        errors.map(({ reason, retryAfter }) => [reason._tag, retryAfter]))
+      const recorded = yield* both.pipe(Effect.provide(recordingModel(path, model)))
+      assert.deepStrictEqual(recorded, [
+        ["InternalProviderError", Duration.seconds(7)],
+        ["RateLimitError", Duration.seconds(7)]
+      ])
+      assert.deepStrictEqual(yield* both.pipe(Effect.provide(player(path))), recorded)
+    }).pipe(withFiles))
+
   it.effect("has no key that a provider repeats in its failure, neither there nor for who calls the agent", () =>
     Effect.gen(function*() {
       const written = ["sk-proj-aBcD1234efGH5678.ijKL", "my-proxy-key-1", "hunterhunter"]
@@ -545,7 +565,8 @@ describe("A cassette", () => {
         ),
         `The word is ${secret}.`
       ] as const
-      const redact = [secret, /\d{4}-\d\d-\d\d/]
+      // A pattern is replaced wherever it occurs, whatever its flags, and isn't changed.
+      const redact = [secret, Object.freeze(/\d{4}-\d\d-\d\d/gy)]
       const guide = (day: string) =>
         Agent.make("guide", { instructions: `Today is ${day}. The word is ${secret}.`, toolkit: Weather })
       const first = yield* Agent.run(guide("2026-01-01"), `Is it ${secret}?`).pipe(
@@ -563,6 +584,25 @@ describe("A cassette", () => {
       )
       assert.strictEqual(AgentState.text(again), "The word is <redacted>.")
       assert.include(JSON.stringify(again.conversation), "it sank")
+    }).pipe(withFiles))
+
+  it.effect("refuses a mode and a redaction that can't be meant, and leaves the tape as it is", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      yield* run().pipe(Effect.provide(recorder(path, [...paris])))
+      const tape = yield* content(path)
+      const wrong: ReadonlyArray<readonly [Cassette.Options & { readonly mode: Cassette.Mode }, string]> = [
+        [{ mode: "play" as never }, "is \"play\", and must be one of \"record\", \"replay\", \"auto\""],
+        [{ mode: "record", redact: "hunter2" as never }, "`redact` must be a list of texts"],
+        [{ mode: "replay", redact: [7 as never] }, "`redact` must be a list of texts"]
+      ]
+      for (const [options, words] of wrong) {
+        const exit = yield* Effect.exit(Effect.provide(run(), recorder(path, ["Hm."], options)))
+        const error = problem(exit)
+        assert.instanceOf(error, TypeError)
+        assert.include(String(error), words)
+      }
+      assert.strictEqual(yield* content(path), tape)
     }).pipe(withFiles))
 
   it.effect("records with auto where there is no tape, and then plays", () =>
@@ -878,6 +918,30 @@ describe("A cassette", () => {
       yield* both.pipe(Effect.provide(recordingModel(path, crash)))
       const played = yield* both.pipe(Effect.provide(player(path)))
       assert.deepStrictEqual(played.map(problem), [new Error("it can't be"), new Error("it can't be")])
+    }).pipe(withFiles))
+
+  it.effect("plays that a model and a tool died, whatever they died of", () =>
+    Effect.gen(function*() {
+      const trap = new Proxy({}, {
+        get: () => {
+          throw new Error("trap")
+        }
+      })
+      for (const defect of [Object.create(null), trap, Symbol("gone"), undefined]) {
+        for (const isModel of [true, false]) {
+          const path = yield* newPath
+          const model = MockModel.layer(isModel ? MockModel.make(() => Effect.die(defect)) : MockModel.queue(...paris))
+          const tools = Weather.toLayer({ get_weather: () => Effect.die(defect) })
+          yield* Effect.exit(run()).pipe(Effect.provide(recording(path, model, tools)))
+          const played = yield* Effect.exit(run()).pipe(
+            Effect.tap(Cassette.assertDrained),
+            Effect.provide(player(path))
+          )
+          const died = Exit.isFailure(played) && Cause.hasDies(played.cause) ? Cause.squash(played.cause) : undefined
+          assert.isFalse(died instanceof Cassette.CassetteExhausted, String(died))
+          assert.isTrue(Exit.isFailure(played))
+        }
+      }
     }).pipe(withFiles))
 
   it.effect("streams what it has, whether it was streamed when recorded or not", () =>

@@ -13,10 +13,14 @@ import { AssistantPart } from "../../domain/StateSchema.ts"
 import { AskedSince } from "./Asked.ts"
 import { InvalidTape } from "./CassetteError.ts"
 
-/** The facts that an event lacks: the request, the exact failure, and the part of an answer that had arrived. */
+/**
+ * The facts that an event lacks: the request, the exact failure, and the part of an answer that had arrived. `retryAfter` is that of the
+ * failure, for which only one class of reasons has a field.
+ */
 export const Beside = Schema.Struct({
   asked: Schema.optionalKey(AskedSince),
   error: Schema.optionalKey(AiError.AiError),
+  retryAfter: Schema.optionalKey(Schema.Duration),
   defect: Schema.optionalKey(Schema.Defect()),
   heard: Schema.optionalKey(Schema.Array(AssistantPart))
 })
@@ -41,9 +45,21 @@ const decodeBeside = Schema.decodeUnknownResult(besideJson)
 /** An encoded line, before it is written. */
 export type Written = { readonly [field: string]: Schema.Json }
 
+const waitOf = ({ error }: Beside): Pick<Beside, "retryAfter"> | undefined =>
+  error?.retryAfter === undefined || error.reason._tag === "RateLimitError"
+    ? undefined
+    : { retryAfter: error.retryAfter }
+
+/** Returns a failure with the time to wait that stands beside it. `AiError.retryAfter` reads it of any reason. */
+const waiting = ({ error, retryAfter, ...beside }: Beside): Beside => {
+  if (error === undefined) return beside
+  if (retryAfter !== undefined) Object.assign(error.reason, { retryAfter })
+  return { ...beside, error }
+}
+
 /** Encodes a line. */
 export const encode = ({ beside, event }: Line): Written =>
-  ({ ...encodeEvent(event) as object, ...encodeBeside(beside) as object }) as Written
+  ({ ...encodeEvent(event) as object, ...encodeBeside({ ...beside, ...waitOf(beside) }) as object }) as Written
 
 const parse = (text: string): Result.Result<unknown, { readonly message: string }> =>
   Result.try({ try: (): unknown => JSON.parse(text), catch: (error) => error as SyntaxError })
@@ -55,7 +71,7 @@ export const read = (content: string, tape: string): Result.Result<ReadonlyArray
     if (text.trim() === "") continue
     const line = Result.flatMap(
       parse(text),
-      (json) => Result.all({ event: decodeEvent(json), beside: decodeBeside(json) })
+      (json) => Result.all({ event: decodeEvent(json), beside: Result.map(decodeBeside(json), waiting) })
     )
     if (Result.isFailure(line)) {
       return Result.fail(new InvalidTape({ tape, line: index + 1, problem: line.failure.message }))

@@ -7,7 +7,7 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import { type Happening, toEvent } from "../../domain/Happening.ts"
 import type { Answer } from "../../domain/ModelAnswer.ts"
@@ -113,7 +113,7 @@ export class Recorder {
           outcome.error === undefined ? undefined : { error: outcome.error }
         )
       case "Died":
-        return settle("Failed", `The tool "${call.name}" crashed.`, { defect: outcome.defect })
+        return settle("Failed", `The tool "${call.name}" crashed.`, { defect: readable(outcome.defect) })
       case "Hangs":
         return settle("Interrupted", "This call was interrupted.")
     }
@@ -140,8 +140,10 @@ export class Recorder {
       }
       case "Failed":
         return fail(ending.error.reason._tag, ending.error.message, { error: ending.error })
-      case "Died":
-        return fail("Defect", messageOf(ending.defect), { defect: ending.defect })
+      case "Died": {
+        const defect = readable(ending.defect)
+        return fail("Defect", messageOf(defect), { defect })
+      }
       case "Interrupted":
         return fail("Interrupted", "The request was interrupted.")
     }
@@ -167,6 +169,19 @@ export class Recorder {
       Semaphore.withPermit(this.#turn),
       Effect.uninterruptible
     )
+  }
+}
+
+const encodeDefect = Schema.encodeUnknownSync(Schema.toCodecJson(Schema.Defect()))
+
+/** Returns a defect that can be written. Any value may be one, also one whose fields throw. */
+const readable = (defect: unknown): unknown => {
+  try {
+    encodeDefect(defect)
+    messageOf(defect)
+    return defect
+  } catch {
+    return new Error("A defect that can't be read")
   }
 }
 

@@ -19,12 +19,19 @@ export type Change = (text: string) => string
 
 const mask = "<redacted>"
 
+const isPatterns = (redact: unknown): boolean =>
+  Array.isArray(redact) && redact.every((pattern) => typeof pattern === "string" || pattern instanceof RegExp)
+
 /** Makes a function of texts. */
 export const toFunction = (redact: Redact | undefined): Change => {
   if (redact === undefined) return (text) => text
   if (typeof redact === "function") return redact
+  if (!isPatterns(redact)) {
+    throw new TypeError("`redact` must be a list of texts and regular expressions, or a function of a text")
+  }
+  // With the flag `y` a pattern would only be replaced at the beginning of a text.
   const patterns = redact.filter((pattern) => pattern !== "").map((pattern) =>
-    typeof pattern === "string" || pattern.global ? pattern : new RegExp(pattern.source, `${pattern.flags}g`)
+    typeof pattern === "string" ? pattern : new RegExp(pattern.source, `${pattern.flags.replace(/[gy]/g, "")}g`)
   )
   return (text) => patterns.reduce<string>((text, pattern) => text.replaceAll(pattern, mask), text)
 }

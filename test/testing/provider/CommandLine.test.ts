@@ -28,8 +28,11 @@ const run = (...args: ReadonlyArray<string>) =>
     errors: stderr
   }))
 
-/** The URL of a mock provider that the command line serves as long as the scope is open. */
+/** The URL of a mock provider that the command line serves as long as the scope is open. A strict one ends with 1 after a miss. */
 const served = (...args: ReadonlyArray<string>) =>
+  servedUntil(args, (errors) => args.includes("--strict") && errors !== "" ? 1 : 0)
+
+const servedUntil = (args: ReadonlyArray<string>, codeOf: (errors: string) => number) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const child = Process.start(bin, ["mock-provider", "--port", "0", ...args])
@@ -47,7 +50,7 @@ const served = (...args: ReadonlyArray<string>) =>
         const closed = once(child, "close")
         child.kill("SIGTERM")
         const [code] = await closed
-        assert.strictEqual(code, args.includes("--strict") && errors.text !== "" ? 1 : 0)
+        assert.strictEqual(code, codeOf(errors.text))
       })
   )
 
@@ -133,6 +136,14 @@ describe("troupe mock-provider", () => {
       assert.strictEqual(status, 400)
       assert.match(message, /^Request 2 to the mock provider: there is no handler/)
       assert.match(errors.text, /^request 2: there is no handler[^\n]*\n$/)
+    }))
+
+  it.live("ends with 1 if it is strict and has forgotten the request that had no answer", () =>
+    Effect.gen(function*() {
+      const file = yield* script("script.mjs", "export default { journal: 0 }")
+      const { url } = yield* servedUntil(["--script", file, "--strict"], () => 1)
+      const post = () => fetch(`${url}/v1/chat/completions`, { method: "POST", body: JSON.stringify(ask) })
+      assert.strictEqual((yield* Effect.promise(post)).status, 400)
     }))
 
   /** What a server says to a request in so many words. */
