@@ -125,7 +125,7 @@ export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Ef
     const leaving = runAtEnd(session, (loop) =>
       Effect.flatMap(
         LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
-        (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
+        (left) => Effect.flatMap(LeaveMode.suspend(loop, exit, left), (released) => whatWasAdded(released, exit))
       ))
     return Effect.orDie(leaving)
   })
