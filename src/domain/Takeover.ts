@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import * as AgentStatus from "./AgentStatus.ts"
 import { appendUnchecked, callsOf, settleOpenCalls, updateCall } from "./conversation/Turns.ts"
 import * as RunRecord from "./RunRecord.ts"
@@ -76,7 +77,7 @@ const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | u
   ...frame,
   turns: crossing === undefined ? frame.turns : Math.min(frame.turns, crossing.turns.length),
   ...(crossing === undefined && view !== undefined ? { view } : undefined),
-  before: before.initialQuery === undefined ? {} : { initialQuery: before.initialQuery }
+  before: Struct.pick(before, ["initialQuery", "modeHistory"])
 })
 
 /** Returns a state without what belongs to its agent alone. */

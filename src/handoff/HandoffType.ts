@@ -10,6 +10,7 @@ import type * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { prototypeOf } from "../domain/Shown.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import type * as History from "./History.ts"
 import type * as Runnable from "./Runnable.ts"
 
@@ -109,3 +110,9 @@ export const isHandoff = (u: unknown): u is Any => Predicate.hasProperty(u, Type
 
 /** Returns the internals of a handoff, for interpreters. */
 export const internalsOf = (self: AnyOffer): Internals => self[TypeId]
+
+/** Checks whether a handoff is offered in a state, by its `when`. */
+export const isOfferedIn = (self: AnyOffer, state: AgentState): boolean => {
+  const { when } = internalsOf(self)
+  return when === undefined || Wanted.boolean(`\`when\` of the handoff to "${self.target}"`, when(state))
+}

@@ -17,10 +17,10 @@ import * as JsonValue from "../domain/JsonValue.ts"
 import * as ModeStack from "../domain/ModeStack.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { UserPart } from "../domain/Part.ts"
-import { merge, type SettingsChange } from "../domain/Settings.ts"
+import type { SettingsChange } from "../domain/Settings.ts"
 import type { ModeFrame } from "../domain/StateSchema.ts"
 import * as Wanted from "../domain/Wanted.ts"
-import { type CallError, use } from "./Host.ts"
+import { type CallError, configuring, use } from "./Host.ts"
 import { because, type ModeError, NoMode, NoView } from "./ModeError.ts"
 import type { Definition } from "./ModeType.ts"
 
@@ -29,18 +29,25 @@ const read = <A, E = never>(
   f: (state: AgentState) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | ModeError> => use(operation, ({ state }) => Effect.flatMap(state, f))
 
+/** Calls a function with the innermost mode, or fails if none is entered. */
+const withFrame =
+  <A, E>(operation: string, f: (state: AgentState, frame: ModeFrame) => Effect.Effect<A, E>) =>
+  (state: AgentState): Effect.Effect<A, E | ModeError> => {
+    const frame = ModeStack.top(state)
+    return frame === undefined ? Effect.fail(because(new NoMode({ operation }))) : f(state, frame)
+  }
+
 /** Reads something that exists only in a mode. */
 const inMode = <A, E = never>(
   operation: string,
   f: (state: AgentState, frame: ModeFrame) => Effect.Effect<A, E>
-): Effect.Effect<A, E | ModeError> =>
-  read(operation, (state): Effect.Effect<A, E | ModeError> => {
-    const frame = ModeStack.top(state)
-    return frame === undefined ? Effect.fail(because(new NoMode({ operation }))) : f(state, frame)
-  })
+): Effect.Effect<A, E | ModeError> => read(operation, withFrame(operation, f))
 
-const adjust = (operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> =>
-  use(operation, (host) => host.adjust(operation, adjustment))
+/** Changes something that exists only in a mode. */
+const adjustMode = (
+  operation: string,
+  f: (state: AgentState, frame: ModeFrame) => Effect.Effect<Adjustment, ModeError>
+): Effect.Effect<void, ModeError> => use(operation, (host) => host.adjust(operation, withFrame(operation, f)))
 
 /**
  * The name of the innermost mode, or `undefined` outside of any. Fails with `NoConversation` if there is neither a session nor a run.
@@ -169,10 +176,8 @@ export const all: Effect.Effect<{ readonly [key: string]: Schema.Json }, ModeErr
  * @category getters
  * @since 0.1.0
  */
-export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeError> => valueOf("Mode.get", key)
-
-const valueOf = (operation: string, key: string): Effect.Effect<Schema.Json | undefined, ModeError> =>
-  inMode(operation, (state) => Effect.succeed(ModeStack.value(state, key)))
+export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeError> =>
+  inMode("Mode.get", (state) => Effect.succeed(ModeStack.value(state, key)))
 
 /**
  * Sets a value of the innermost mode: it hides an outer one until the mode is left.
@@ -186,14 +191,19 @@ const valueOf = (operation: string, key: string): Effect.Effect<Schema.Json | un
  * @category combinators
  * @since 0.1.0
  */
-export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> => put("Mode.set", key, value)
+export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
+  put("Mode.set", key, () => value)
 
-const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
-  inMode(operation, () =>
-    adjust(operation, {
+const put = (
+  operation: string,
+  key: string,
+  valueIn: (state: AgentState) => Schema.Json
+): Effect.Effect<void, ModeError> =>
+  adjustMode(operation, (state) =>
+    Effect.succeed({
       _tag: "ValueSet",
       key: Wanted.textGiven(`The key of \`${operation}\``, key),
-      value: JsonValue.frozen(value)
+      value: JsonValue.frozen(valueIn(state))
     }))
 
 /**
@@ -206,8 +216,7 @@ const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<
 export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
-): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(valueOf("Mode.update", key), (value) => put("Mode.update", key, f(value)))
+): Effect.Effect<void, ModeError> => put("Mode.update", key, (state) => f(ModeStack.value(state, key)))
 
 /**
  * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay
@@ -221,10 +230,10 @@ export const update = (
 export const updateView = (
   f: (conversation: Conversation.Conversation) => Conversation.Conversation
 ): Effect.Effect<void, ModeError> =>
-  inMode("Mode.updateView", (state, { isolation, name }) => {
+  adjustMode("Mode.updateView", (state, { isolation, name }) => {
     if (!hasView(isolation)) return Effect.fail(because(new NoView({ mode: name, isolation })))
     const turns = state.conversation.turns.slice(0, ModeStack.viewed(state))
-    return adjust("Mode.updateView", {
+    return Effect.succeed({
       _tag: "ViewChanged",
       turns: Wanted.conversation("What changes the view of a mode", f({ turns })).turns
     })
@@ -244,10 +253,7 @@ export const updateView = (
  * @since 0.1.0
  */
 export const configure = (settings: SettingsChange): Effect.Effect<void, ModeError> =>
-  read(
-    "Mode.configure",
-    (state) => adjust("Mode.configure", { _tag: "SettingsChanged", settings: merge(state.settings, settings) })
-  )
+  use("Mode.configure", (host) => host.adjust("Mode.configure", configuring(settings)))
 
 /**
  * Requests a move between modes. The latest request wins, and is carried out before the next request to the model: in a run once the calls

@@ -16,6 +16,7 @@ import type { AgentState } from "../domain/AgentState.ts"
 import type { ModeTransition } from "../domain/ModeTransition.ts"
 import type { OwnError } from "../domain/OwnError.ts"
 import type { UserPart } from "../domain/Part.ts"
+import { merge, type SettingsChange } from "../domain/Settings.ts"
 import { because, type ModeError, NoConversation } from "./ModeError.ts"
 import type { Any, Definition } from "./ModeType.ts"
 
@@ -52,6 +53,16 @@ export const whatWasAdded = (
 export type Restore = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
+ * Makes a change from the state that it changes. It is called when nothing else changes the conversation, so no change is based on a state
+ * that another one has replaced.
+ */
+export type Adjust = (state: AgentState) => Effect.Effect<Adjustment, ModeError>
+
+/** Changes conversation settings. */
+export const configuring = (change: SettingsChange): Adjust => ({ settings }) =>
+  Effect.succeed({ _tag: "SettingsChanged", settings: merge(settings, change) })
+
+/**
  * What a conversation can do for the modes in it. `enter` takes the services of the program that enters, and must be called in an
  * uninterruptible region. If it fails or is interrupted, nothing is entered.
  */
@@ -59,7 +70,7 @@ export interface Operations {
   readonly state: Effect.Effect<AgentState>
   readonly modes: Effect.Effect<ReadonlyArray<Definition>>
   systemPrompt(instructions: string | undefined): Effect.Effect<string, CallError>
-  adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError>
+  adjust(operation: string, adjust: Adjust): Effect.Effect<void, ModeError>
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError>
   call(input: string | ReadonlyArray<UserPart>): Effect.Effect<AgentState, CallError>
   enter(

@@ -32,10 +32,11 @@ const add = (
   use(operation, (host) => {
     Wanted.textGiven(`The text of \`${operation}\``, segment.text)
     if (segment.place === "section") Wanted.textGiven(`The name of the section of \`${operation}\``, segment.name)
-    return host.adjust(operation, {
-      _tag: "SegmentAdded",
-      segment: options?.persist === true ? { ...segment, persist: true } : segment
-    })
+    return host.adjust(operation, () =>
+      Effect.succeed({
+        _tag: "SegmentAdded",
+        segment: options?.persist === true ? { ...segment, persist: true } : segment
+      }))
   })
 
 /**

@@ -176,6 +176,38 @@ const places: Readonly<Record<string, Place>> = {
     fitting: { turns: [] },
     run: (f) => both(HandoffPolicy.compose(HandoffPolicy.sequential(["b", "c"]), HandoffPolicy.mapConversation(f)))
   },
+  "the rule of a manager": {
+    names: "`delegate` of `HandoffPolicy.manager`",
+    fitting: "c",
+    run: (f) => both(HandoffPolicy.manager("b", ["c"], { delegate: (state) => state.run.handoffs ? undefined : f() })),
+    isPlain: true
+  },
+  "the summary of a policy": {
+    names: "`summarize` of `HandoffPolicy.compacting`",
+    fitting: "They talked.",
+    run: (f) =>
+      both(HandoffPolicy.compacting(HandoffPolicy.sequential(["b", "c"]), {
+        over: { turns: 0 },
+        keep: 0,
+        summarize: f
+      }))
+  },
+  "the condition of a handoff": {
+    names: "`when` of the handoff to \"b\"",
+    fitting: false,
+    run: (f) => Agent.run(Agent.make("a", { handoffs: [Handoff.to(b, { when: f })] }), "Go."),
+    isPlain: true
+  },
+  "the condition of a policy's handoff": {
+    names: "`when` of the handoff to \"c\"",
+    fitting: false,
+    run: (f) =>
+      both(HandoffPolicy.compose(
+        HandoffPolicy.explicit("c", { when: f }),
+        HandoffPolicy.explicit("c", { when: () => false })
+      )),
+    isPlain: true
+  },
   "the summary of a handoff": {
     names: "`Handoff.summary`",
     fitting: "They talked.",
@@ -312,6 +344,14 @@ describe("A function that gives what nobody ran is a defect that names it", () =
     Effect.gen(function*() {
       const exit = yield* ended(places["needsApproval"]!, () => undefined)
       assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    }))
+
+  it.effect("and nothing at all doesn't offer a handoff", () =>
+    Effect.gen(function*() {
+      for (const name of ["the condition of a handoff", "the condition of a policy's handoff"]) {
+        const exit = yield* ended(places[name]!, () => undefined)
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      }
     }))
 
   it.effect("but an Exit is a result where the tool says so", () =>

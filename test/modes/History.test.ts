@@ -1,8 +1,8 @@
 /** Which modes there are, and which were entered in a conversation. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { Agent, AgentState, Mode, ModeTransition, Session } from "troupe"
-import { MockModel } from "troupe/testing"
+import { Agent, AgentState, Handoff, Mode, ModeTransition, Session } from "troupe"
+import { MockModel, MockResponse } from "troupe/testing"
 
 const echo = Effect.provide(MockModel.layer(MockModel.make(({ lastUserText }) => `Re: ${lastUserText}`)))
 const a = Mode.make("a", { enter: () => Effect.void })
@@ -50,6 +50,24 @@ describe("The history of modes", () => {
       yield* session.call("Hello")
       assert.deepStrictEqual(yield* now, ["a", "b", ["a", "b", "fork", "b", "a"]])
     }).pipe(inSession, echo))
+
+  it.effect("is the same for an agent that takes the modes over, and goes back with them", () => {
+    const next = Agent.make("next", { modes: [a, b] })
+    const first = Agent.make("first", { modes: [a, b], handoffs: [Handoff.to(next, { carryModes: true })] })
+    return Effect.gen(function*() {
+      const session = yield* Session.Session
+      yield* session.enterMode("a")
+      yield* session.call("Hello")
+      yield* session.enterMode("b")
+      const state = yield* session.call("Go")
+      assert.strictEqual(state.agent, "next")
+      assert.deepStrictEqual(yield* now, ["b", "a", ["a", "b"]])
+      assert.deepStrictEqual(AgentState.forkAt(state, 1).modeHistory, ["a"])
+    }).pipe(
+      Effect.provide(Session.layer(first)),
+      Effect.provide(MockModel.layer(MockModel.queue("Hi.", MockResponse.toolCall("handoff_to_next", {}), "Done.")))
+    )
+  })
 
   it.effect("has nothing of a set-up that failed, nor of modes that going back undoes", () =>
     Effect.gen(function*() {

@@ -384,6 +384,45 @@ describe("A mode that is used alone in a run", () => {
     }).pipe(Effect.provide(model))
   })
 
+  for (const isCalled of [false, true]) {
+    it.effect(`stays entered where a finalizer dies at its end, which says so, and releases the others${isCalled ? ", where it was called" : ""}`, () => {
+      const log: Log = []
+      const broken = Mode.make("broken", {
+        invokable: true,
+        enter: () => Effect.addFinalizer(() => Effect.die("boom"))
+      })
+      const held = Mode.make("held", {
+        invokable: true,
+        enter: () => Effect.addFinalizer((exit) => write(log, `released: ${outcome(exit)}`))
+      })
+      const Pay = Toolkit.make(Tool.make("pay", { success: Schema.String, needsApproval: true }))
+      const agent = Agent.make("assistant", { modes: [held, broken], toolkit: Pay })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(agent)] })
+      return Effect.gen(function*() {
+        const { events, exit } = yield* watch(Agent.run(isCalled ? boss : agent, "Hi"))
+        assert.deepStrictEqual(reasons(exit), ["defect: boom"])
+        assert.deepStrictEqual(log, ["released: success"])
+        const ends = ofTag(events, "RunFailed").map(({ calls, error, path }) => [path.at(-1), calls.length, error.tag])
+        assert.deepStrictEqual(
+          ends,
+          isCalled ? [["assistant", 1, "Defect"], ["boss", 0, "Defect"]] : [["assistant", 0, "Defect"]]
+        )
+        const failed = Agent.failedState(Option.getOrThrow(Exit.getCause(exit)))
+        assert.deepStrictEqual(Option.map(failed, names), Option.some(isCalled ? [] : ["held", "broken"]))
+      }).pipe(
+        Effect.provide(Pay.toLayer({ pay: () => Effect.succeed("paid") })),
+        Effect.provide(MockModel.layer(MockModel.byAgent({
+          boss: MockModel.queue(MockResponse.toolCall("assistant", { task: "Hi" })),
+          assistant: MockModel.queue(
+            MockResponse.toolCall("enter_held_mode", {}),
+            MockResponse.toolCall("enter_broken_mode", {}),
+            MockResponse.toolCall("pay", {})
+          )
+        })))
+      )
+    })
+  }
+
   it.effect("takes the call with it that awaits approval for a tool of its own", () => {
     const Pay = Toolkit.make(Tool.make("pay", { success: Schema.String, needsApproval: true }))
     const alone = Mode.make("alone", { isolation: "fork", enter: () => Effect.void, toolkit: Pay })

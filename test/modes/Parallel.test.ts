@@ -402,4 +402,52 @@ describe("Fibers that share a session", () => {
       }
       assert.strictEqual(log.length, 120)
     }).pipe(Effect.provide(Session.layer(assistant)), Effect.provide(echo)))
+
+  it.effect("lose no change of the other's, though each change waits for the same call", () => {
+    const isAsked = Latch.makeUnsafe(false)
+    const mayAnswer = Latch.makeUnsafe(false)
+    const answer = Effect.as(Effect.andThen(isAsked.open, mayAnswer.await), "Seen.")
+    const counting = Mode.make("counting", { isolation: "thread", enter: () => Mode.set("n", 0) })
+    const Look = Toolkit.make(Tool.make("look"))
+    return Effect.gen(function*() {
+      const session = yield* Session.Session
+      yield* session.enterMode("counting")
+      const start = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.forkChild(self, { startImmediately: true })
+      const call = yield* start(session.call("Hello"))
+      yield* isAsked.await
+      const changes = yield* Effect.forEach([
+        ...Array.from({ length: 10 }, () => Mode.update("n", (n) => Number(n) + 1)),
+        Mode.configure({ tools: ["look"] }),
+        Mode.configure({ toolChoice: "none" }),
+        Mode.updateView((conversation) => conversation)
+      ], start)
+      yield* mayAnswer.open
+      yield* Fiber.joinAll([call, ...changes])
+      assert.strictEqual(yield* Mode.get("n"), 10)
+      const { conversation, settings } = yield* session.state
+      assert.deepStrictEqual(settings, { tools: ["look"], toolChoice: "none" })
+      assert.strictEqual(conversation.turns.length, 2)
+    }).pipe(
+      Effect.provide(Session.layer(Agent.make("assistant", { modes: [counting], toolkit: Look }))),
+      Effect.provide(Look.toLayer({ look: () => Effect.void })),
+      Effect.provide(MockModel.layer(MockModel.make(() => answer)))
+    )
+  })
+
+  it.effect("are told that the mode of a change was left before it", () => {
+    const isAsked = Latch.makeUnsafe(false)
+    const mayAnswer = Latch.makeUnsafe(false)
+    const answer = Effect.as(Effect.andThen(isAsked.open, mayAnswer.await), "Seen.")
+    return Effect.gen(function*() {
+      const session = yield* Session.Session
+      const start = <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.forkChild(self, { startImmediately: true })
+      const within = yield* start(Mode.within(session.call("Hello"), Mode.make("short", { enter: () => Effect.void })))
+      yield* isAsked.await
+      const leaving = yield* start(session.exitMode())
+      const late = yield* start(Mode.set("n", 1))
+      yield* mayAnswer.open
+      yield* Fiber.joinAll([within, leaving])
+      assert.strictEqual((yield* Effect.flip(Fiber.join(late))).reason._tag, "NoMode")
+    }).pipe(Effect.provide(Session.layer(assistant)), Effect.provide(MockModel.layer(MockModel.make(() => answer))))
+  })
 })

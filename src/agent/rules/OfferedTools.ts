@@ -14,7 +14,7 @@ import { isWithin } from "../../domain/Isolation.ts"
 import * as Spending from "../../domain/Spending.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Usage from "../../domain/Usage.ts"
-import * as Handoff from "../../handoff/Handoff.ts"
+import { internalsOf, isOfferedIn } from "../../handoff/HandoffType.ts"
 import type { Definition, ModeTool, Request, ToolEntry } from "../definition/AgentDefinition.ts"
 import * as RequestTools from "../definition/RequestTools.ts"
 
@@ -49,7 +49,7 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isC
   if (!isLeft(entry, owner, state, modes)) return false
   switch (entry._tag) {
     case "Handoff":
-      return !isChangingModes && (Handoff.internalsOf(entry.handoff).when?.(state) ?? true)
+      return !isChangingModes && isOfferedIn(entry.handoff, state)
     case "Mode":
       return !isChangingModes && isReachable(entry, state, modes)
     case "Handled":
@@ -101,7 +101,7 @@ export const mayCall = (
   isChangingModes: boolean
 ): boolean => {
   if (call.state._tag === "Delegated" || call.state._tag === "Answered") return true
-  const isConditional = entry._tag === "Handoff" && Handoff.internalsOf(entry.handoff).when !== undefined
+  const isConditional = entry._tag === "Handoff" && internalsOf(entry.handoff).when !== undefined
   const asked = isConditional ? beforeAnswer(state) : state
   return asked === undefined || isOffered(entry, asked, modes, isChangingModes)
 }

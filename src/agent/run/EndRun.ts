@@ -48,8 +48,14 @@ export const closing = <A extends Decision>(
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
 
+/** How a run ended once modes were left, and once the resources of those that stay were released too. */
+interface LetGo {
+  readonly left: Exit.Exit<unknown, unknown>
+  readonly released: LoopExit
+}
+
 /** Releases the modes that only this loop holds: depending on the exit they stay entered, or are left. */
-const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
+const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LetGo> => {
   const { live, parent } = loop
   const modes = live.open.map(({ context, entry: { mode: { name } } }) => ({ name, isForeign: context !== undefined }))
   const why = whyOf(loop, exit)
@@ -57,11 +63,15 @@ const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LoopExit> => {
     ? exit.value._tag !== "Finish"
     : why !== undefined && (why.keepsOpen === true || hasLasting(loop.state)))
   const height = StayingModes.count(modes, canGoOn)
-  if (height === live.open.length) return Effect.as(LeaveMode.suspend(loop, exit), exit)
+  const release = (left: Exit.Exit<unknown, unknown>) =>
+    Effect.map(LeaveMode.suspend(loop, exit, left), (released) => ({ left, released: released as LoopExit }))
+  if (height === live.open.length) return release(exit)
   const givenUp = LeaveMode.giveUpCalls(loop, modes.slice(0, height).map(({ name }) => name))
   const ended = givenUp > 0 && Exit.isSuccess(exit) ? suspended : exit
-  const left = LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, isRuns: true, endsRun: true })
-  return Effect.tap(left, () => LeaveMode.suspend(loop, exit)) as Effect.Effect<LoopExit>
+  return Effect.flatMap(
+    LeaveMode.leaveTo(loop, height, { exit: ended, isOver: true, isRuns: true, endsRun: true }),
+    release
+  )
 }
 
 /** Ends what is still open in a loop, and then its run, if it has one: a step that is taken by hand has none. */
@@ -70,12 +80,13 @@ export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
   const { isChangingModes, live } = loop
   return live.open.length === 0 || live.holder !== undefined || isChangingModes
     ? endRun(loop, exit)
-    : Effect.flatMap(provideLoop(loop, letGo(loop, exit)), (left) => {
-      const ended = endRun(loop, left)
-      return loop.parent === undefined
-        ? Effect.flatMap(ended, () => whatWasAdded(left, exit, (error) => Failure.asAgentError(loop, error)))
-        : ended
-    })
+    : Effect.flatMap(
+      provideLoop(loop, letGo(loop, exit)),
+      ({ left, released }) =>
+        Effect.flatMap(endRun(loop, released), () =>
+          // A called agent's failed clean-up is in the state that answers its call.
+          whatWasAdded(released, loop.parent === undefined ? exit : left, (error) => Failure.asAgentError(loop, error)))
+    )
 }
 
 const endOf = (loop: Loop.Loop, exit: LoopExit): Loop.EndOf =>

@@ -12,9 +12,9 @@ import { messageOf } from "../../domain/Described.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
-import { merge, type SettingsChange } from "../../domain/Settings.ts"
+import type { SettingsChange } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
+import { type CallError, configuring, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
 import { asAgentError } from "../journal/Failure.ts"
@@ -94,12 +94,7 @@ export const schedule = (session: OpenSession, transition: ModeTransition): Effe
 
 /** Changes conversation settings of the agent in control. */
 export const configure = (session: OpenSession, settings: SettingsChange): Effect.Effect<AgentState, unknown> =>
-  give(
-    session,
-    "configure",
-    (loop) =>
-      RunHost.adjust(loop, "configure", { _tag: "SettingsChanged", settings: merge(loop.state.settings, settings) })
-  )
+  give(session, "configure", (loop) => RunHost.adjust(loop, "configure", configuring(settings)))
 
 /** Sets up the entered modes again, before anything else is done. A set-up that fails is tried again when the agent is asked. */
 export const resume = (session: OpenSession): Effect.Effect<void> =>
@@ -125,7 +120,7 @@ export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Ef
     const leaving = runAtEnd(session, (loop) =>
       Effect.flatMap(
         LeaveMode.leaveTo(loop, staying, { exit, isOver: true }),
-        (left) => Effect.ensuring(whatWasAdded(left, exit), LeaveMode.suspend(loop, exit))
+        (left) => Effect.flatMap(LeaveMode.suspend(loop, exit, left), (released) => whatWasAdded(released, exit))
       ))
     return Effect.orDie(leaving)
   })
@@ -152,9 +147,9 @@ export const operations = (
   state: SubscriptionRef.get(session.ref),
   modes: look(session, (loop) => Effect.succeed(RunHost.modesOf(loop))),
   systemPrompt: (instructions) => look(session, (loop) => RunHost.systemPrompt(loop, instructions)),
-  adjust: (operation, adjustment) =>
+  adjust: (operation, make) =>
     Effect.mapError(
-      runAlone(session, operation, (loop) => RunHost.adjust(loop, operation, adjustment)),
+      runAlone(session, operation, (loop) => RunHost.adjust(loop, operation, make)),
       asModeError(operation)
     ),
   schedule: (transition) => Effect.asVoid(Effect.mapError(schedule(session, transition), asModeError("Mode.schedule"))),

@@ -11,7 +11,9 @@ import { countOf } from "../../domain/InvalidLimit.ts"
 import type { Conversation } from "../../domain/StateSchema.ts"
 import { acknowledge } from "../../domain/Takeover.ts"
 import { estimateTokens } from "../../domain/TokenEstimate.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { summarizable, summarized } from "../History.ts"
+import * as MaybeEffect from "../MaybeEffect.ts"
 import { type FailureOf, type OnFailure, onFailureOf } from "./MapConversation.ts"
 import {
   type Any,
@@ -76,7 +78,11 @@ const compact = <E, R>(
   const goes = summarizable(turns, turns.length - keep)
   // If only summaries would be replaced, they aren't summarized again.
   if (goes.every((turn) => turn._tag === "Summary") || !isOver(over, conversation)) return Effect.succeed(conversation)
-  return Effect.flatMap(summarize({ turns: goes }, crossing), (text) =>
+  const summary = MaybeEffect.call(
+    () => summarize({ turns: goes }, crossing),
+    (text) => Wanted.text("`summarize` of `HandoffPolicy.compacting`", text)
+  )
+  return Effect.flatMap(summary, (text) =>
     text.trim() === ""
       ? Effect.fail(new EmptySummary({ from: crossing.from, to: crossing.to }))
       : Effect.succeed<Conversation>({ turns: summarized(text, turns, goes) }))

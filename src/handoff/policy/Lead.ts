@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as Offer from "./Offer.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 import { controlled } from "./Sequential.ts"
@@ -51,8 +52,10 @@ export const manager = <const Lead extends string, const Member extends string>(
     handoffs: delegate === inTurn ? 2 * team.length : 0,
     decide: (state) => {
       if (members.includes(state.agent)) return { target: lead, reason: `"${state.agent}" has answered` }
-      const target = state.agent === lead ? delegate?.(state, team) : undefined
-      return target === undefined ? undefined : { target, reason: `"${lead}" delegates to "${target}"` }
+      const given = state.agent === lead ? delegate?.(state, team) : undefined
+      if (given === undefined) return undefined
+      const target = Wanted.name("`delegate` of `HandoffPolicy.manager`", given)
+      return { target, reason: `"${lead}" delegates to "${target}"` }
     }
   })
 }

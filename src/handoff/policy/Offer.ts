@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Handoff from "../Handoff.ts"
+import { isOfferedIn } from "../HandoffType.ts"
 
 /**
  * A handoff, and the agents that it is offered to: those of `from`, or without `from` all but the target itself.
@@ -64,7 +65,7 @@ const overlap = (self: Offer, that: Offer): boolean =>
 
 /** Checks whether an offer holds for an agent in the current state. */
 export const isNow = (self: Offer, state: AgentState): boolean =>
-  isTo(self, state.agent) && (Handoff.internalsOf(self.handoff).when?.(state) ?? true)
+  isTo(self, state.agent) && isOfferedIn(self.handoff, state)
 
 /** Unites two offers of one tool with one target: it holds for an agent whenever one of the two would. */
 const unite = (self: Offer, that: Offer): Offer => {

@@ -238,23 +238,33 @@ export const leave = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<
   return height < 0 ? Effect.succeed(why.exit) : leaveTo(loop, height, why)
 }
 
-/** Keeps modes on the stack and releases their resources. The run that continues the state sets them up again. */
-export const suspend = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-  // Closing a scope can't fail, and needs only services that the run has.
-  Effect.uninterruptible(Effect.suspend(() => closeAll(loop, asTold(loop, exit)))) as Effect.Effect<void>
+/**
+ * Keeps modes on the stack and releases their resources. The run that continues the state sets them up again. Finalizers get `told`; what
+ * they fail with is added to `before`, which is returned.
+ */
+export const suspend = (
+  loop: Loop.Loop,
+  told: Exit.Exit<unknown, unknown>,
+  before = told
+): Effect.Effect<Exit.Exit<unknown, unknown>> =>
+  // Closing a scope needs only services that the run has.
+  Effect.uninterruptible(
+    Effect.map(Effect.suspend(() => closeAll(loop, asTold(loop, told))), (failures) => join(before, failures))
+  ) as Effect.Effect<Exit.Exit<unknown, unknown>>
 
-/** Closes the scopes of set-ups, the innermost first. Each mode is on top while its scope is closed. */
-const closeAll = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void, unknown, unknown> =>
-  Effect.suspend(() => {
-    const { live } = loop
-    const open = live.open[live.open.length - 1]
-    if (open === undefined) return Effect.void
-    const closed = Effect.ensuring(
-      runModeEffect(open, Scope.close(open.scope, exit)),
-      Effect.sync(() => live.open.pop())
-    )
-    return Effect.ensuring(closed, closeAll(loop, exit) as Effect.Effect<void>)
-  })
+/**
+ * Closes the scopes of set-ups, the innermost first. Each mode is on top while its scope is closed. Returns what finalizers failed with,
+ * which keeps no other scope open.
+ */
+const closeAll = Effect.fnUntraced(function*({ live: { open } }: Loop.Loop, exit: Exit.Exit<unknown, unknown>) {
+  const failures: Array<Cause.Cause<unknown>> = []
+  for (let top = open[open.length - 1]; top !== undefined; top = open[open.length - 1]) {
+    const closed = yield* Effect.exit(runModeEffect(top, Scope.close(top.scope, exit)))
+    if (Exit.isFailure(closed)) failures.push(closed.cause)
+    open.pop()
+  }
+  return failures
+})
 
 /** Withdraws a requested move. */
 export const takeBack = (loop: Loop.Loop): void =>

@@ -18,7 +18,14 @@ import * as PromptSegments from "../../../domain/PromptSegments.ts"
 import type { Settings } from "../../../domain/Settings.ts"
 import type { AgentState } from "../../../domain/StateSchema.ts"
 import * as Underway from "../../../domain/Underway.ts"
-import { type CallError, type Enterable, type Operations, type Restore, TypeId } from "../../../modes/Host.ts"
+import {
+  type Adjust,
+  type CallError,
+  type Enterable,
+  type Operations,
+  type Restore,
+  TypeId
+} from "../../../modes/Host.ts"
 import {
   because,
   isModeError,
@@ -81,7 +88,12 @@ const isFound = (
 }
 
 /** Changes the state of a loop by hand. */
-export const adjust = (loop: Loop.Loop, operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
+export const adjust = (loop: Loop.Loop, operation: string, make: Adjust): Effect.Effect<void, ModeError> =>
+  Effect.suspend(() =>
+    Effect.flatMapEager(make(EnterMode.seen(loop)), (adjustment) => emitAdjusted(loop, operation, adjustment))
+  )
+
+const emitAdjusted = (loop: Loop.Loop, operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> => {
   const unknown = adjustment._tag === "SettingsChanged"
     ? findUnknown(loop.definition, adjustment.settings)
     : undefined
@@ -175,8 +187,8 @@ class RunOperations implements Operations {
   systemPrompt(instructions: string | undefined): ReturnType<Operations["systemPrompt"]> {
     return systemPrompt(this.#loop, instructions)
   }
-  adjust(operation: string, adjustment: Adjustment): Effect.Effect<void, ModeError> {
-    return change(this.#loop, operation, () => adjust(this.#loop, operation, adjustment))
+  adjust(operation: string, make: Adjust): Effect.Effect<void, ModeError> {
+    return change(this.#loop, operation, () => adjust(this.#loop, operation, make))
   }
   schedule(transition: ModeTransition): Effect.Effect<void, ModeError> {
     return change(this.#loop, "Mode.schedule", () => schedule(this.#loop, transition))
