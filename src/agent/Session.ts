@@ -62,6 +62,7 @@ import type { Input } from "./definition/Input.ts"
 import { extend, rosterOf } from "./definition/Roster.ts"
 import * as LiveModes from "./journal/LiveModes.ts"
 import type { Loop } from "./journal/Loop.ts"
+import { stateGiven } from "./run/RunStart.ts"
 import * as InvokeTool from "./session/InvokeTool.ts"
 import { nestedOrAlone, type OpenSession, runAlone } from "./session/OpenSession.ts"
 import * as OperationQueue from "./session/OperationQueue.ts"
@@ -412,7 +413,7 @@ export const make = <
     const services = yield* SessionServices.capture
     const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
-    const state = store?.restored ?? options?.state ?? AgentState.make(roster.first.name)
+    const state = store?.restored ?? stateGiven("A session", options?.state ?? AgentState.make(roster.first.name))
     // `open` knows agents without their types.
     return (yield* open(agent, roster, services, state, store, options?.store?.id)) as Session<Output, E>
   })

@@ -8,8 +8,8 @@ import { ErrorClass } from "./ErrorClass.ts"
 import * as Wanted from "./Wanted.ts"
 
 /**
- * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an empty id of a stored session, or a name of a tool that
- * providers refuse.
+ * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an id of a stored session that is empty or has half of a
+ * surrogate pair, or a name of a tool that providers refuse.
  *
  * @category errors
  * @since 0.1.0
@@ -21,6 +21,7 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   if (what === "tool") {
     return `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`
   }
+  if (name !== "") return `The id of a session can't have half of a surrogate pair: ${JSON.stringify(name)}`
   return `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
 }) {}
 

@@ -6,6 +6,7 @@
 import type * as Schema from "effect/Schema"
 import { callsOf, lastAssistant, openCalls } from "./conversation/Turns.ts"
 import type { AgentState, Call, CallState } from "./StateSchema.ts"
+import * as Wanted from "./Wanted.ts"
 
 /** A call that waits: the agents that lead to it, the calls that lead to it, and what the tool was asked for. */
 export interface WaitingCall {
@@ -65,6 +66,7 @@ export const locate = (
   path: Located["path"] = [self.agent],
   calls: Located["calls"] = []
 ): Located | undefined => {
+  Wanted.textGiven("The id of a call", callId)
   for (const part of lastAssistant(self.conversation)?.parts ?? []) {
     if (part._tag !== "Call") continue
     if (part.id === callId && isAnswerable(part)) return { path, calls, call: part }

@@ -28,6 +28,12 @@ export const textGiven = (what: string, given: string): string => {
   throw new TypeError(`${what} is ${kindOf(given)}, not a text`)
 }
 
+/** Returns the place of a turn that a program gave, counted from 0, or throws. */
+export const placeGiven = (given: number): number => {
+  if (Predicate.isNumber(given)) return given
+  throw new TypeError(`The place of a turn is ${kindOf(given)}, not a number`)
+}
+
 /** Returns a value if it is a boolean, or throws: as a condition a Promise would count as true, and `undefined` as false. */
 export const boolean = wanted("boolean", Predicate.isBoolean)
 

@@ -70,6 +70,23 @@ describe("A store in a folder", () => {
     }).pipe(Effect.scoped, Effect.provide(Layer.merge(noting(notes), NodePath.layer)))
   })
 
+  it.effect("says which keys can't be names of files", () =>
+    Effect.gen(function*() {
+      const files = yield* FileSystem.FileSystem
+      const backing = Session.layerStoreFileSystem(yield* files.makeTempDirectoryScoped())
+      const store = yield* Effect.provide(KeyValueStore.KeyValueStore, backing)
+      for (const key of ["", ".", "..", "half\ud800"]) {
+        const uses = [store.get(key), store.set(key, "Ada"), store.remove(key), store.modify(key, (value) => value)]
+        for (const use of uses) {
+          assert.include((yield* Effect.flip<unknown, KeyValueStore.KeyValueStoreError, never>(use)).message, "key")
+        }
+      }
+      const loading = Effect.provide(Session.load("half\ud800"), backing)
+      assert.strictEqual((yield* Effect.flip(loading)).reason._tag, "StoreUnavailable")
+      assert.deepStrictEqual(yield* store.keys, [])
+      assert.throws(() => Session.store("half\ud800"), "can't have half of a surrogate pair: \"half\\ud800\"")
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeFileSystem.layer, NodePath.layer))))
+
   it.live(
     "loses nothing that was told when its process is killed, and is read whole while another process writes",
     () =>

@@ -157,7 +157,12 @@ describe("What a program gives in a place for data", () => {
       [
         () => AgentState.deny(awaiting(Story.approvalIsRequested("c1")), "c1", five),
         "The reason of a denial is a number, not a text"
-      ]
+      ],
+      [() => AgentState.deny(asked, five, "no"), "The id of a call is a number, not a text"],
+      [() => AgentState.giveResult(asked, five, 1), "The id of a call is a number, not a text"],
+      [() => Conversation.pin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"],
+      [() => Conversation.unpin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"],
+      [() => Session.store(five), "The id of a session is a number, not a text"]
     ]
     for (const [run, said] of places) assert.throws(run, said)
   })
@@ -194,7 +199,42 @@ describe("What a program gives in a place for data", () => {
           inSession((session) => session.configure({ toolChoice: five })),
           "Not conversation settings at \"/toolChoice\""
         ],
-        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"]
+        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"],
+        [inSession((session) => session.approve(five)), "The id of a call is a number"],
+        [inSession((session) => session.pin("0" as never)), "The place of a turn is a string"],
+        [inSession((session) => session.enterMode(five)), "The name of a mode is a number"],
+        [
+          inSession((session) => Effect.scoped(Effect.andThen(Mode.enter(focus), session.exitMode(five)))),
+          "The name of a mode is a number"
+        ],
+        [inSession((session) => session.schedule({ _tag: "Go" } as never)), "A move between modes is an object"],
+        [
+          inSession((session) => session.schedule({ _tag: "Push", name: 5 } as never)),
+          "The name of a mode is a number"
+        ],
+        [
+          inSession((session) => session.invoke("look" as never, {} as never)),
+          "`invoke` takes a tool, and was given a string"
+        ],
+        [inSession((session) => session.call(asked as never)), "A run takes a text or parts, and was given an object"],
+        [
+          inSession((session) => session.call(undefined as never)),
+          "A run takes a text or parts, and was given undefined"
+        ],
+        [
+          Agent.continueConversation(Agent.make("b"), asked, asked as never).pipe(Effect.provide(model("Yes."))),
+          "A run takes a text or parts, and was given an object"
+        ],
+        [
+          Agent.resume(Agent.make("b"), "{}" as never).pipe(Effect.provide(model("Yes."))),
+          "A run takes a state, and was given a string"
+        ],
+        [
+          Effect.scoped(Session.make(Agent.make("b"), { state: Result.succeed(asked) as never })).pipe(
+            Effect.provide(model())
+          ),
+          "A session takes a state, and was given a Result"
+        ]
       ]
       for (const [run, said] of places) {
         const exit = yield* Effect.exit(run)

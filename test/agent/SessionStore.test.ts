@@ -1,9 +1,9 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Option, Scope, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Option, Result, Scope, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, type AgentEvent, AgentState, Conversation, Session, ToolPolicy } from "troupe"
+import { Agent, type AgentEvent, AgentState, Conversation, Mode, ModeTransition, Session, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 
 const assistant = Agent.make("assistant")
@@ -553,6 +553,60 @@ describe("A stored session", () => {
         )
       }
     }).pipe(Effect.provide(layer))
+  })
+
+  it.effect.each([1, 2, 3])(
+    "saves with the next operation what save %s couldn't, though nothing is left to do",
+    (failing) => {
+      const { layer, on } = makeWatched()
+      const follow = {
+        resume: (session) => session.resume,
+        stream: (session) => Stream.runDrain(session.stream()),
+        pin: (session) => session.pin(9)
+      } satisfies Record<string, (session: Session.Session) => Effect.Effect<unknown, unknown>>
+      return Effect.gen(function*() {
+        for (const [id, goOn] of Object.entries(follow)) {
+          const session = yield* Session.make(assistant, { store: Session.store(id) })
+          let writes = 0
+          on.write = Effect.suspend(() => ++writes === failing ? Effect.fail(full) : Effect.void)
+          assert.strictEqual(reasonOf(yield* Effect.exit(session.call("One")))?._tag, "StoreUnavailable")
+          yield* goOn(session)
+          assert.deepStrictEqual(yield* Session.load(id), yield* session.state, id)
+        }
+      }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+    }
+  )
+
+  it.effect("goes on after it was given what no store can hold", () => {
+    const { layer } = makeWatched()
+    return Effect.gen(function*() {
+      const other = yield* Effect.flip(Agent.run(assistant, ""))
+      const focus = Mode.make("focus", { enter: () => Effect.void })
+      const session = yield* Session.make(assistant, { store: Session.store("ada"), modes: [focus] })
+      yield* session.call("One")
+      yield* session.schedule(ModeTransition.push("focus"))
+      for (
+        const wrong of [
+          () => session.pin("0" as never),
+          () => session.pin("length" as never),
+          () => session.unpin({} as never),
+          () => session.call(other.state as never),
+          () => session.call(undefined as never),
+          () => Stream.runDrain(session.stream(other.state as never)),
+          () => session.schedule({} as never)
+        ]
+      ) {
+        const before = yield* session.state
+        const exit = yield* Effect.exit(Effect.suspend<unknown, unknown, never>(wrong))
+        assert.instanceOf(Exit.isFailure(exit) && Result.getOrUndefined(Cause.findDefect(exit.cause)), TypeError)
+        assert.strictEqual(yield* session.state, before)
+      }
+      // Untyped callers may leave out the parameters like this.
+      yield* session.schedule({ ...ModeTransition.push("focus"), params: undefined } as never)
+      const last = yield* session.call("Two")
+      assert.deepStrictEqual(last.modes.map(({ name }) => name), ["focus"])
+      assert.deepStrictEqual(yield* Session.load("ada"), last)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
   })
 
   it.effect("begins each of several calls side by side once, whichever save fails once, and it is resumed", () => {

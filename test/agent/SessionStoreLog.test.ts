@@ -1,6 +1,6 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, FileSystem, Layer, Option } from "effect"
+import { Cause, Context, Effect, Exit, FileSystem, Layer, Option, Random } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
 import { join } from "node:path"
@@ -176,6 +176,32 @@ describe("A session that is stored for long", () => {
       assert.isUndefined(yield* Session.load("a"))
       for (const id of ids.slice(1)) assert.strictEqual(AgentState.text((yield* Session.load(id))!), `Re: ${id}`)
     }).pipe(Effect.scoped, Effect.provide(makeStore(new Map()).layer), Effect.provide(echo)))
+
+  it.effect("begins new logs by names of their own, though its random numbers repeat", () =>
+    Effect.gen(function*() {
+      const session = yield* open
+      for (let turn = 1; turn < 9; turn++) {
+        const last = yield* Random.withSeed(session.call("x".repeat(20_000 * turn)), "again")
+        assert.deepStrictEqual(yield* Session.load("a"), last)
+      }
+    }).pipe(Effect.scoped, Effect.provide(makeStore(new Map()).layer), Effect.provide(echo)))
+
+  it.effect("says that logs which lead back to each other can't be read", () => {
+    const values = new Map<string, string>()
+    return Effect.gen(function*() {
+      yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("One")))
+      const { log } = JSON.parse(values.get("a")!)
+      const last = [...values.keys()].findLast((key) => /#\d+$/.test(key))!
+      const base = { ...JSON.parse(values.get(`a#${log}`)!), revision: 90 }
+      values.set(last, JSON.stringify({ writer: "w", next: "other" }))
+      values.set("a#other", JSON.stringify(base))
+      values.set("a#other#91", JSON.stringify({ writer: "w", next: log }))
+      const reason = reasonOf(yield* Effect.exit(Session.load("a")))
+      assert.isTrue(reason?._tag === "StoredStateUnreadable" && reason.issue.includes("leads back to"))
+      yield* Session.remove("a")
+      assert.deepStrictEqual([...values.keys()], [])
+    }).pipe(Effect.provide(makeStore(values).layer), Effect.provide(echo))
+  })
 })
 
 const temporary = Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped()).pipe(

@@ -16,7 +16,7 @@ import { rosterOf } from "../definition/Roster.ts"
 import * as EventStream from "./EventStream.ts"
 import * as OutsideRun from "./OutsideRun.ts"
 import * as Run from "./Run.ts"
-import { begin, type From, type FromOptions } from "./RunStart.ts"
+import { ask, begin, type From, type FromOptions, goOn } from "./RunStart.ts"
 
 export type { Runnable } from "../../handoff/Runnable.ts"
 
@@ -99,7 +99,7 @@ export type ContinueOptions = Pick<FromOptions, "control">
  */
 export const continueConversation: Runs<[state: AgentState.AgentState, input: Input, options?: ContinueOptions]> =
   runsFrom(
-    (roster, state, input, options) => begin(roster, input, { ...options, state })
+    (roster, state, input, options) => ask(roster, input, { ...options, state })
   )
 
 /**
@@ -115,7 +115,7 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
     Effect.reduce(
       inputs,
       (): AgentState.AgentState | undefined => undefined,
-      (state, input) => runWith(self, (roster) => begin(roster, input, { state }))
+      (state, input) => runWith(self, (roster) => ask(roster, input, { state }))
     ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name)))
 )
 
@@ -129,7 +129,7 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
  * @category running
  * @since 0.1.0
  */
-export const resume: Runs<[state: AgentState.AgentState]> = runsFrom((roster, state) => begin(roster, state))
+export const resume: Runs<[state: AgentState.AgentState]> = runsFrom(goOn)
 
 /**
  * Runs an agent on an input, or continues a state, and returns the last state even if the run fails: then its status is `Failed`.

@@ -55,19 +55,25 @@ export const startOf = (
 const isState = (from: unknown): from is AgentState => Predicate.hasProperty(from, "conversation")
 
 /** Untyped callers may pass anything, most often a `Result` instead of the state inside it. */
-const refuse = (wanted: string, given: unknown): never => {
-  throw new TypeError(`A run takes ${wanted}, and was given ${kindOf(given)}`)
+const refuse = (by: string, wanted: string, given: unknown): never => {
+  throw new TypeError(`${by} takes ${wanted}, and was given ${kindOf(given)}`)
 }
 
-/** Starts a run from an input, in a new conversation or in that of a state, or from a state alone to continue it. */
-export const begin = (
-  roster: Roster,
-  from: Input | AgentState,
-  options?: FromOptions
-): From => {
-  if (isState(from)) return startOf(roster, { state: from, input: undefined })
-  const state = options?.state
-  if (typeof from !== "string" && !Array.isArray(from)) refuse("a state, a text or parts", from)
-  if (state !== undefined && !isState(state)) refuse("a state", state)
-  return startOf(roster, { state, input: partsOf(from) }, options)
+/** Returns a state that a program gave, or throws. */
+export const stateGiven = (by: string, given: AgentState): AgentState =>
+  isState(given) ? given : refuse(by, "a state", given)
+
+/** Starts a run from an input, in a new conversation or in that of a state. */
+export const ask = (roster: Roster, input: Input, options?: FromOptions, wanted = "a text or parts"): From => {
+  if (typeof input !== "string" && !Array.isArray(input)) refuse("A run", wanted, input)
+  const state = options?.state === undefined ? undefined : stateGiven("A run", options.state)
+  return startOf(roster, { state, input: partsOf(input) }, options)
 }
+
+/** Continues a state where it stopped. */
+export const goOn = (roster: Roster, state: AgentState): From =>
+  startOf(roster, { state: stateGiven("A run", state), input: undefined })
+
+/** Starts a run from an input, or continues a state. */
+export const begin = (roster: Roster, from: Input | AgentState, options?: FromOptions): From =>
+  isState(from) ? goOn(roster, from) : ask(roster, from, options, "a state, a text or parts")

@@ -83,15 +83,20 @@ const make = Effect.fnUntraced(function*(directory: string) {
     Effect.mapError(failure("list"))
   )
 
-  const valid = <A>(key: string, self: Effect.Effect<A, KeyValueStore.KeyValueStoreError>) =>
-    key === "" || key === "." || key === ".."
-      ? Effect.fail(new KeyValueStore.KeyValueStoreError({ method: "set", key, message: `Invalid key "${key}"` }))
-      : self
+  /** Fails for a key that can't name a file: half of a surrogate pair has no encoding. */
+  const valid = <A>(method: string, key: string, self: () => Effect.Effect<A, KeyValueStore.KeyValueStoreError>) =>
+    key === "" || key === "." || key === ".." || /\p{Surrogate}/u.test(key)
+      ? Effect.fail(
+        new KeyValueStore.KeyValueStoreError({ method, key, message: `Invalid key ${JSON.stringify(key)}` })
+      )
+      : self()
 
   return {
     ...inPlace,
-    set: (key, value) => valid(key, set(key, value)),
-    modify: (key, f) => valid(key, modify(key, f)),
+    get: (key) => valid("get", key, () => inPlace.get(key)),
+    set: (key, value) => valid("set", key, () => set(key, value)),
+    remove: (key) => valid("remove", key, () => inPlace.remove(key)),
+    modify: (key, f) => valid("modify", key, () => modify(key, f)),
     size: Effect.map(names, (names) => names.length),
     isEmpty: Effect.map(names, (names) => names.length === 0),
     keys: Effect.map(names, (names) => names.map(decodeURIComponent))

@@ -8,9 +8,11 @@
  */
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
+import { kindOf } from "../../domain/Described.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import { refusedBecause } from "../../domain/RefusedCall.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
@@ -88,9 +90,17 @@ const named = (name: string, params: Schema.Json): Call => ({
   state: { _tag: "Pending" }
 })
 
+/** Untyped callers may pass the name of a tool. */
+const check = (tool: Tool.Any): void => {
+  if (!Predicate.hasProperty(tool, "name")) {
+    throw new TypeError(`\`invoke\` takes a tool, and was given ${kindOf(tool)}`)
+  }
+}
+
 /** Runs a tool as if the model of a loop had called it, and returns what its handler returned. */
 export const run = (loop: Loop.Loop, tool: Tool.Any, params: unknown): Effect.Effect<unknown, unknown, unknown> =>
   waiting(loop, () => {
+    check(tool)
     const refusal = findRefusal(loop, tool)
     if (refusal !== undefined) return Effect.fail(refusal)
     return Effect.flatMap(encode(tool, params), (json) => {

@@ -38,7 +38,10 @@ export interface OpenSession {
   readonly log: Log
 }
 
-/** Makes an operation from a task, and keeps the session's state up to date with its events. */
+/**
+ * Makes an operation from a task, and keeps the session's state up to date with its events. One that ends without a change still saves what
+ * an earlier one couldn't save.
+ */
 export const operation = <A, E>(
   session: OpenSession,
   name: string,
@@ -50,7 +53,9 @@ export const operation = <A, E>(
   const task = makeTask(receiver)
   return {
     name,
-    task: store === undefined ? task : Effect.andThen(store.check, task),
+    task: store === undefined
+      ? task
+      : Effect.andThen(store.check, Effect.tap(task, () => save(session, session.ref.value))),
     services,
     failure: () => receiver.failure,
     ...(reader === undefined ? undefined : { onExit: reader.end })

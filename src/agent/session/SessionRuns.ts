@@ -12,7 +12,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import { type Input, partsOf } from "../definition/Input.ts"
 import * as EventQueue from "../journal/EventQueue.ts"
 import * as Run from "../run/Run.ts"
-import { begin, type From, type FromOptions } from "../run/RunStart.ts"
+import { ask, type From, type FromOptions, goOn } from "../run/RunStart.ts"
 import { nestedOrAlone, type OpenSession, operation } from "./OpenSession.ts"
 import * as OperationQueue from "./OperationQueue.ts"
 import type { SessionReceiver } from "./SessionReceiver.ts"
@@ -20,20 +20,22 @@ import type { SessionReceiver } from "./SessionReceiver.ts"
 /** Options of a call: which agent answers; by default the one last in control. */
 export type CallOptions = Pick<FromOptions, "control">
 
-const startOf = ({ ref, roster }: OpenSession, input: Input | undefined, options: CallOptions | undefined): From =>
-  input === undefined
-    ? { ...begin(roster, ref.value), isReopened: true }
-    : begin(roster, input, { ...options, state: ref.value })
+/** Chooses what a run starts from, once the operations before it are done. */
+type Start = (session: OpenSession) => From
 
-const running =
-  (session: OpenSession, input: Input | undefined, options?: CallOptions) => (receiver: SessionReceiver) =>
-    Effect.withFiber((fiber) => {
-      const from = startOf(session, input, options)
-      receiver.stopOnFailure(fiber)
-      return Effect.map(Run.run(session.roster, from, receiver, "Fail", session.live), () => session.ref.value)
-    })
+const asking = (input: Input, options: CallOptions | undefined): Start => ({ ref, roster }) =>
+  ask(roster, input, { ...options, state: ref.value })
 
-/** Sends an input, and streams the events of the run. */
+const resuming: Start = ({ ref, roster }) => ({ ...goOn(roster, ref.value), isReopened: true })
+
+const running = (session: OpenSession, start: Start) => (receiver: SessionReceiver) =>
+  Effect.withFiber((fiber) => {
+    const from = start(session)
+    receiver.stopOnFailure(fiber)
+    return Effect.map(Run.run(session.roster, from, receiver, "Fail", session.live), () => session.ref.value)
+  })
+
+/** Sends an input, or continues without one, and streams the events of the run. */
 export const stream = (
   session: OpenSession,
   input: Input | undefined,
@@ -41,7 +43,8 @@ export const stream = (
 ): Stream.Stream<AgentEvent, unknown> =>
   Stream.unwrap(Effect.suspend(() => {
     const queue = EventQueue.make(Number.POSITIVE_INFINITY)
-    const streaming = operation(session, "stream", running(session, input, options), queue)
+    const start = input === undefined ? resuming : asking(input, options)
+    const streaming = operation(session, "stream", running(session, start), queue)
     return Effect.acquireRelease(
       OperationQueue.start(session.queue, streaming),
       (fiber) => Effect.andThen(queue.shutdown, Fiber.interrupt(fiber))
@@ -50,12 +53,16 @@ export const stream = (
     ))))
   }))
 
-const run = (session: OpenSession, name: string, input: Input | undefined, options?: CallOptions) =>
-  OperationQueue.run(session.queue, () => operation(session, name, running(session, input, options)))
+const run = (session: OpenSession, name: string, start: Start) =>
+  OperationQueue.run(session.queue, () => operation(session, name, running(session, start)))
 
 /** Sends an input, within the operation under way if a mode's set-up or clean-up requests it. */
 export const call = (session: OpenSession, input: Input, options?: CallOptions): Effect.Effect<AgentState, unknown> =>
-  nestedOrAlone(session, (loop) => loop.runner.talk(loop, partsOf(input)), run(session, "call", input, options))
+  nestedOrAlone(
+    session,
+    (loop) => loop.runner.talk(loop, partsOf(input)),
+    run(session, "call", asking(input, options))
+  )
 
 /** Continues where the state stopped. */
-export const resume = (session: OpenSession): Effect.Effect<AgentState, unknown> => run(session, "resume", undefined)
+export const resume = (session: OpenSession): Effect.Effect<AgentState, unknown> => run(session, "resume", resuming)

@@ -21,6 +21,7 @@ import type * as SqlClient from "effect/sql/SqlClient"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import type { SessionError } from "./SessionError.ts"
 import * as StoredLog from "./StoredLog.ts"
 import { makeWriter } from "./StoreWriter.ts"
@@ -80,6 +81,8 @@ const lockOf = (
     ({ permit }) => permit
   )
 
+const given = (id: string): string => Wanted.textGiven("The id of a session", id)
+
 /** The module of stores imports those of databases, so the first store loads it, and not every import of this module. */
 const environment = Effect.flatMap(
   Effect.promise(() => import("effect/persistence/KeyValueStore")),
@@ -113,13 +116,13 @@ const open = Effect.fnUntraced(function*(id: string) {
  *
  * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
  * others. Opening a session fails with `StoreUnavailable` if the store can't be read, and with `StoredStateUnreadable` if what is stored
- * isn't a state. Throws `InvalidName` if the id is empty.
+ * isn't a state. Throws `InvalidName` if the id is empty or has half of a surrogate pair, which databases and files can't keep.
  *
  * @category stores
  * @since 0.1.0
  */
 export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => {
-  if (id === "") throw new InvalidName({ what: "session", name: id })
+  if (given(id) === "" || /\p{Surrogate}/u.test(id)) throw new InvalidName({ what: "session", name: id })
   return { id, open: open(id) }
 }
 
@@ -133,7 +136,7 @@ export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueSto
  * @since 0.1.0
  */
 export const load = (id: string): Effect.Effect<AgentState | undefined, SessionError, KeyValueStore.KeyValueStore> =>
-  Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, id), (stored) => stored?.state))
+  Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, given(id)), (stored) => stored?.state))
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
@@ -146,7 +149,7 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueStore.KeyValueStore> =>
   Effect.gen(function*() {
     const store = yield* environment
-    const keys = yield* StoredLog.keysIn(store, id)
+    const keys = yield* StoredLog.keysIn(store, given(id))
     // The head is removed first: after that, nobody reads the rest.
     yield* Effect.andThen(store.remove(id), Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }))
       .pipe(

@@ -98,7 +98,8 @@ export const makeWriter = Effect.fnUntraced(function*(
   /** Begins a log with the whole state. The previous log is ended first, so that nobody appends to it any more. */
   const begin = Effect.fnUntraced(function*(state: AgentState) {
     const before = log
-    const name = before?.next ?? (yield* randomName)
+    // A seeded `Random` may repeat itself, a revision doesn't.
+    const name = before?.next ?? `${yield* randomName}${(revision + 1).toString(36).padStart(4, "0")}`
     if (before !== undefined && before.next === undefined) {
       yield* insert(StoredLog.entryKey(id, before.name, revision + 1), JSON.stringify({ writer, next: name }))
       before.next = name

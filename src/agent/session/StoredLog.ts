@@ -191,7 +191,7 @@ const readLog = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
   return { log, state }
 })
 
-/** Reads logs, beginning with one: the next log is read if its base exists. */
+/** Reads logs, beginning with one: the next log is read if its base exists. Logs that lead back to one of them can't be read. */
 const readLogs = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, first: string) {
   const logs: Array<Log> = []
   let state: AgentState | undefined
@@ -199,6 +199,10 @@ const readLogs = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore,
     const read: { readonly log: Log; readonly state: AgentState } | undefined = yield* readLog(store, id, name)
     if (read === undefined) break
     logs.push(read.log)
+    const { next } = read.log
+    if (logs.some(({ name }) => name === next)) {
+      return yield* Effect.fail(unreadable(id)(`The log "${name}" leads back to the log "${next}"`))
+    }
     state = read.state
   }
   return state === undefined ? undefined : { logs, state }

@@ -5,6 +5,7 @@
  */
 import { dual } from "effect/Function"
 import type { Conversation } from "../StateSchema.ts"
+import * as Wanted from "../Wanted.ts"
 import { withTurns } from "./Summaries.ts"
 
 /**
@@ -17,7 +18,7 @@ export const pin: {
   (index: number): (self: Conversation) => Conversation
   (self: Conversation, index: number): Conversation
 } = dual(2, (self: Conversation, index: number): Conversation => {
-  const turn = self.turns[index]
+  const turn = self.turns[Wanted.placeGiven(index)]
   return turn === undefined || turn.pinned === true
     ? self
     : withTurns(self.summaries, self.turns.with(index, { ...turn, pinned: true }))
@@ -33,7 +34,7 @@ export const unpin: {
   (index: number): (self: Conversation) => Conversation
   (self: Conversation, index: number): Conversation
 } = dual(2, (self: Conversation, index: number): Conversation => {
-  const turn = self.turns[index]
+  const turn = self.turns[Wanted.placeGiven(index)]
   if (turn?.pinned !== true) return self
   const { pinned: _, ...rest } = turn
   return withTurns(self.summaries, self.turns.with(index, rest))

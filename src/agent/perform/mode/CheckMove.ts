@@ -4,10 +4,13 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
+import { kindOf } from "../../../domain/Described.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import type { ModeFrame } from "../../../domain/StateSchema.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import { because, isModeError, LessIsolated, NoMode, type Reason, UnknownMode } from "../../../modes/ModeError.ts"
 import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
@@ -29,7 +32,7 @@ export const find = (
   name: string,
   around: ModeFrame | undefined
 ): ModeEntry | Exclude<Reason, { readonly _tag: "ParamsRejected" }> => {
-  const entry = modes.get(name)
+  const entry = modes.get(Wanted.textGiven("The name of a mode", name))
   return entry === undefined
     ? new UnknownMode({ mode: name, available: [...modes.keys()] })
     : findObstacle(entry, around) ?? entry
@@ -70,6 +73,24 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
     decode(entry, "name" in transition ? transition.params ?? {} : {}),
     (params) => withParams(transition, params)
   )
+
+/** Returns a copy of a move that a program gave, whose parts can be stored, or throws. */
+export const given = (move: Move): Move => {
+  switch (Predicate.hasProperty(move, "_tag") ? move._tag : undefined) {
+    case "Stay":
+      return ModeTransition.stay
+    case "Exit":
+      return ModeTransition.exit
+    case "Switch":
+    case "Push": {
+      const { _tag, name, params } = move as Extract<Move, { readonly name: string }>
+      const to = _tag === "Push" ? ModeTransition.push : ModeTransition.switch
+      return to(Wanted.textGiven("The name of a mode", name), params)
+    }
+    default:
+      throw new TypeError(`A move between modes is ${kindOf(move)}: the functions of \`ModeTransition\` make one`)
+  }
+}
 
 /** Returns a requested move, or fails if it isn't possible. */
 export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> => {
