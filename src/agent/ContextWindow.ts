@@ -99,6 +99,13 @@ const counting = (count: CountTokens): CountTokens => {
   return checked
 }
 
+/** Returns the function with checked results. A result that is no number would let nothing through and say why in no words. */
+const sizing = (maxTokens: (state: AgentState) => number) => (state: AgentState): number => {
+  const size = maxTokens(state)
+  if (typeof size === "number" && !Number.isNaN(size)) return size
+  throw new InvalidWindow({ option: "maxTokens", issue: `returned ${size}, not a number` })
+}
+
 const reserveOf = (reserve: number, maxTokens: number): number => {
   if (limitOf("reserve", reserve, 0) < maxTokens) return reserve
   throw new InvalidWindow({ option: "reserve", issue: `is ${reserve}, not less than "maxTokens", ${maxTokens}` })
@@ -109,7 +116,8 @@ const reserveOf = (reserve: number, maxTokens: number): number => {
  *
  * Throws `InvalidWindow` if a limit isn't a whole number of at least 1, `reserve` isn't a whole number from 0 to below `maxTokens`, or
  * `target` isn't above 0 and up to 1. Throws it too if there is no limit and the strategy sets none, because such a window would never do
- * anything, and if `count` returns something else than a number of at least 0. If `count` does that in a run, the run dies with the error.
+ * anything, and if `count` returns something else than a number of at least 0. If `count` does that in a run, or a function as
+ * `maxTokens` returns no number, the run dies with the error.
  *
  * @category constructors
  * @since 0.1.0
@@ -131,7 +139,7 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
   return {
     [TypeId]: {
       performer: windowPrompts,
-      maxTokens: typeof maxTokens === "function" ? maxTokens : () => size,
+      maxTokens: typeof maxTokens === "function" ? sizing(maxTokens) : () => size,
       countsTokens: maxTokens !== undefined,
       maxTurns: maxTurns === undefined ? Infinity : limitOf("maxTurns", maxTurns, 1),
       reserve: reserveOf(options.reserve ?? 0, size),

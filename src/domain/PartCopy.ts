@@ -32,7 +32,8 @@ export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Sou
   ...withMetadata(part.metadata)
 })
 
-const isData = (u: unknown): boolean => typeof u === "string" || u instanceof URL || ArrayBuffer.isView(u)
+/** Checks whether something is the data of a file: a text, an address or bytes. */
+export const isData = (u: unknown): boolean => typeof u === "string" || u instanceof URL || ArrayBuffer.isView(u)
 
 const isUserPart = (u: unknown): boolean =>
   Predicate.isTagged(u, "Text")

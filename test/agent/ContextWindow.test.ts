@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Result, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Prompt, ResponseIdTracker, Tokenizer, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, ContextWindow, Conversation, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -658,6 +658,21 @@ describe("A context window", () => {
       strategy: ContextWindow.sequence(ContextWindow.dropToolResults, ContextWindow.recentTurns(2))
     })
   })
+
+  it.effect("dies where a function says a size that is no number", () =>
+    Effect.gen(function*() {
+      const sizes: Readonly<Record<string, number>> = { small: 100 }
+      for (const model of ["small", "other"]) {
+        const reader = Agent.make("reader", { contextWindow: ContextWindow.make({ maxTokens: () => sizes[model]! }) })
+        const exit = yield* Effect.exit(Agent.run(reader, "Read."))
+        assert.strictEqual(Exit.isSuccess(exit), model === "small")
+        if (Exit.isSuccess(exit)) continue
+        assert.isTrue(Cause.hasDies(exit.cause))
+        const defect = Cause.squash(exit.cause)
+        assert.instanceOf(defect, ContextWindow.InvalidWindow)
+        assert.include(String(defect), `"maxTokens" of a context window returned undefined, not a number`)
+      }
+    }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("Read.")))))
 
   it.effect("is each agent's own, that of an agent called as a tool too", () =>
     Effect.gen(function*() {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
 import { LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, Conversation, Handoff, Mode, Session } from "troupe"
+import { Agent, AgentState, Conversation, Guardrail, Handoff, Mode, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { hostile, levelsOf, nested } from "../domain/hostile.ts"
 
@@ -170,6 +170,39 @@ describe("What is nested too deeply", () => {
       ])
       assert.deepStrictEqual(callsOf(state)[0]?.params, {})
       assert.strictEqual(AgentState.text(state), "Done.")
+    }))
+
+  it.effect("is no answer either, whatever its schema, and no answer of a called agent", () =>
+    Effect.gen(function*() {
+      const text = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
+      const guardrails = { output: [Guardrail.length({ max: 10 })] }
+      const child = Agent.make("child", { output: Schema.Unknown, guardrails })
+      const ending = Agent.make("ending", {
+        output: Schema.Struct({ a: Schema.Int }),
+        toolkit: Tools,
+        stopWhen: StopWhen.toolCalled("any")
+      })
+      const boss = Agent.make("boss", { agents: [Agent.asTool(child), Agent.asTool(ending)] })
+      for (const levels of [501, 100_000]) {
+        const state = yield* Agent.run(boss, "Go").pipe(
+          Effect.provide(MockModel.layer(MockModel.byAgent({
+            boss: MockModel.queue(
+              MockResponse.all(
+                MockResponse.toolCall("child", { task: "a" }),
+                MockResponse.toolCall("ending", { task: "a" })
+              ),
+              "Done."
+            ),
+            child: MockModel.queue(text(levels), text(500)),
+            ending: MockModel.queue(MockResponse.all(text(levels), MockResponse.toolCall("any", {})))
+          }))),
+          Effect.provide(handlers(() => 1))
+        )
+        const [given, ended] = settledOf(state)
+        assert.deepStrictEqual([given?.[0], levelsOf(given?.[1])], ["Succeeded", 500])
+        assert.deepStrictEqual(ended, ["Succeeded", text(levels)])
+        stored(state)
+      }
     }))
 
   it.effect("is no more than 500 levels, which pass", () =>

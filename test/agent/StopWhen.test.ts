@@ -63,6 +63,20 @@ describe("StopWhen", () => {
       for (const limit of [0, 1, Infinity, ...(isWhole ? [] : [0.5])]) make(limit)
     }
     assert.throws(() => StopWhen.toolCalls("look" as never), StopWhen.InvalidLimit, `"toolCalls" is NaN`)
+    for (const kind of ["input", "output", "cached", "reasoning"]) {
+      for (const wrong of [-1, Number.NaN, Infinity, "1"]) {
+        const price = { input: 1, output: 1, [kind]: wrong }
+        for (const given of [{ prices: { small: price } }, { prices: {}, otherwise: price }]) {
+          assert.throws(() => StopWhen.cost({ limit: 1, ...given } as never), StopWhen.InvalidLimit, `${kind}" is `)
+        }
+      }
+    }
+    assert.throws(
+      () => StopWhen.cost({ limit: 1, prices: { small: { input: 1 } as never } }),
+      StopWhen.InvalidLimit,
+      `"prices.small.output" is undefined, not a finite number from 0 on`
+    )
+    StopWhen.cost({ limit: 1, prices: { small: { input: 0, output: 0.5, cached: undefined } } })
   })
 
   it.effect("stops a run after 20 steps where nothing else is said, with the calls of the last one run", () =>

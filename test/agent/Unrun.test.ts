@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { Prompt, Tool, Toolkit } from "effect/ai"
 import {
   Agent,
   AgentPicker,
@@ -122,6 +122,18 @@ const places: Readonly<Record<string, Place>> = {
     fitting: "Help.",
     run: (f) => Agent.run(Agent.make("a", { agents: [Agent.asTool(b, { toInput: f })] }), "Go."),
     responses: [MockResponse.toolCall("b", { task: "Help." })],
+    isPlain: true
+  },
+  "toModelOutput": {
+    names: "`toModelOutput` of tool \"roll\"",
+    fitting: [Prompt.textPart({ text: "Six." })],
+    run: (f) => {
+      const Kit = Toolkit.make(Tool.make("roll", { success: Schema.String, toModelOutput: f }))
+      return Agent.run(Agent.make("a", { toolkit: Kit }), "Go.").pipe(
+        Effect.provide(Kit.toLayer({ roll: () => Effect.succeed("6") }))
+      )
+    },
+    responses: roll,
     isPlain: true
   },
   "a guardrail": {
@@ -351,6 +363,17 @@ describe("A function that gives what nobody ran is a defect that names it", () =
       for (const name of ["the condition of a handoff", "the condition of a policy's handoff"]) {
         const exit = yield* ended(places[name]!, () => undefined)
         assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+      }
+    }))
+
+  it.effect("and a part that is no text and no file is nothing that a model reads", () =>
+    Effect.gen(function*() {
+      const odd = ["Six.", undefined, { type: "image", data: "" }, { type: "text" }, { type: "file", mediaType: "a/b" }]
+      for (const part of odd) {
+        const exit = yield* ended(places["toModelOutput"]!, () => [part])
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.include((defect as Error).message, places["toModelOutput"]!.names)
       }
     }))
 

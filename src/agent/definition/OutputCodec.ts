@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { toolName } from "../../domain/FinalAnswer.ts"
+import { isWithin, maxLevels } from "../../domain/ForeignValue.ts"
 import { lazy } from "../../domain/Lazy.ts"
 import { type Codec, entered } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
@@ -34,6 +35,13 @@ export interface OutputTool {
   readonly policy: ToolPolicy
   readonly decode: Codec
 }
+
+/** JSON of a text, nested as little as parameters of calls must be. */
+const shallow = lazy(() =>
+  Schema.Unknown.check(
+    Schema.makeFilter((json) => isWithin(json), { expected: `JSON that is nested at most ${maxLevels} levels deep` })
+  )
+)
 
 /** Makes the codec of an agent's answers, which are JSON for any schema. */
 export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
@@ -59,7 +67,7 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
   return {
     tool: { _tag: "Output", tool, policy: {}, decode: (params) => Effect.fromResult(fromParams(params)) },
     fromParams,
-    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(json)),
+    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(shallow().pipe(Schema.decodeTo(json)))),
     unwrap: (params) => unwrap(params) as Schema.Json,
     wrap: (json) => isWrapped() ? { value: json } : json,
     decode: Schema.decodeUnknownResult(json),

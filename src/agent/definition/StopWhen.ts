@@ -4,12 +4,12 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import { amountOf, countOf, durationOf } from "../../domain/InvalidLimit.ts"
+import { amountOf, countOf, durationOf, InvalidLimit } from "../../domain/InvalidLimit.ts"
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 
-export { InvalidLimit } from "../../domain/InvalidLimit.ts"
+export { InvalidLimit }
 export type { Price } from "../../domain/Spending.ts"
 
 /** A condition that fails the run when it is reached, unless the model may answer once more. */
@@ -134,6 +134,17 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
 export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
   limited({ _tag: "Tokens", tokens: countOf("tokens", tokens, 0) }, options)
 
+/** Throws `InvalidLimit` for a price that is below 0 or no number: what has such a price may never reach a limit. */
+const checkPrice = (option: string, price: Price): void => {
+  for (const kind of ["input", "output", "cached", "reasoning"] as const) {
+    const limit = price?.[kind]
+    if (limit === undefined && (kind === "cached" || kind === "reasoning")) continue
+    if (typeof limit !== "number" || !(limit >= 0 && limit < Infinity)) {
+      throw new InvalidLimit({ option: `${option}.${kind}`, limit, expected: "a finite number from 0 on" })
+    }
+  }
+}
+
 /**
  * Fails a run with `BudgetExceeded` when what its models cost reaches `limit`, in the currency of the prices.
  *
@@ -142,7 +153,7 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
  * unknown. Then the run fails too, before it asks again, and `unpriced` of the error counts such requests. If one of the prices is 0 for
  * all tokens, the default condition applies too: a run of that model never costs anything.
  *
- * Throws `InvalidLimit` unless `limit` is a number from 0 on.
+ * Throws `InvalidLimit` unless `limit` is a number from 0 on, and each price a finite one.
  *
  * @category budgets
  * @since 0.1.0
@@ -155,6 +166,8 @@ export const cost = (
   }
 ): StopWhen => {
   const prices = { models: options.prices, otherwise: options.otherwise }
+  for (const [model, price] of Object.entries(prices.models)) checkPrice(`prices.${model}`, price)
+  if (prices.otherwise !== undefined) checkPrice("otherwise", prices.otherwise)
   return limited({ _tag: "Cost", limit: amountOf("cost", options.limit), prices }, options)
 }
 

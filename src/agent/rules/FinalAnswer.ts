@@ -8,6 +8,7 @@ import type * as Schema from "effect/Schema"
 import { NoOutput } from "../../domain/AgentOutput.ts"
 import { lastAssistant, lastAssistantText, textOf } from "../../domain/conversation/Turns.ts"
 import { acceptedCall, finalCalls } from "../../domain/FinalAnswer.ts"
+import { isWithin } from "../../domain/ForeignValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import type { OutputCodec } from "../definition/OutputCodec.ts"
@@ -33,10 +34,12 @@ export const rejection = (codec: OutputCodec, state: AgentState): string | undef
   return undefined
 }
 
+/** Reads a text as JSON. One that isn't, or is nested too deeply for a result, stays a text. */
 const parse = (text: string): Schema.Json => {
   try {
     // `JSON.parse` returns JSON, or throws.
-    return JSON.parse(text) as Schema.Json
+    const json = JSON.parse(text) as Schema.Json
+    return isWithin(json) ? json : text
   } catch {
     return text
   }

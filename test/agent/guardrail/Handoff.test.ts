@@ -105,6 +105,39 @@ describe("A handoff that a model asks for", () => {
       b: ["Here I am.", "Here I am."]
     }))))
 
+  it.effect("is kept in the same way if the state had it before", () =>
+    Effect.gen(function*() {
+      const names = Guardrail.make("names", (text) =>
+        text.includes("Ada") ? Guardrail.replace(text.replaceAll("Ada", "her"), "a name") : Guardrail.pass)
+      const a = Agent.make("a", { handoffs: [Handoff.to(b)], guardrails: { handoff: [names] } })
+      const before = (params: Schema.Json) =>
+        AgentState.make("a", {
+          conversation: Conversation.make([
+            { _tag: "User", parts: [Conversation.text("Go")] },
+            {
+              _tag: "Assistant",
+              agent: "a",
+              parts: [Conversation.call("h", "handoff_to_b", params)],
+              usage: {},
+              finishReason: "tool-calls"
+            }
+          ])
+        })
+      const given = [
+        [{ reason: "Ada asks" }, { reason: "her asks" }],
+        [{ reason: "why", customer: "Ada" }, { reason: "why" }],
+        [{ reason: 3, customer: "Ada" }, { reason: 3, customer: "her" }]
+      ] as const
+      for (const [params, kept] of given) {
+        const { events, state } = yield* ran(Agent.resume(a, before(params)))
+        assert.notInclude(JSON.stringify([events, AgentState.toJson(state), yield* sent]), "Ada")
+        const [first] = state.conversation.turns.flatMap((turn) =>
+          turn._tag === "Assistant" ? Conversation.callsOf(turn) : []
+        )
+        assert.deepStrictEqual(first?.params, kept)
+      }
+    }).pipe(Effect.provide(models({ a: ["Then not."], b: ["Here I am.", "Here I am."] }))))
+
   it.effect("goes to nobody else", () =>
     Effect.gen(function*() {
       const elsewhere = Guardrail.make(

@@ -373,6 +373,27 @@ describe("A call that a state brings along", () => {
       assert.include(turns(last)[1], `sign({}) Failed ${refusal}`)
     }))
 
+  it.effect("is looked at even if it can't run: its parameters don't fit, or there is no such tool", () =>
+    Effect.gen(function*() {
+      const pending = (name: string, params: Schema.Json) => made(Conversation.call("c1", name, params))
+      const shown = made(waiting("Zoe"))
+      const wrong = { params: { name: ["Ada"] } }
+      const starts = [
+        [pending("sign", { name: ["Ada"] }), "sign", { name: ["account 7"] }],
+        [pending("sing", { name: "Ada" }), "sing", { name: "account 7" }],
+        [pending("sing", { name: "Mallory" }), "sing", {}],
+        [yield* Effect.fromResult(AgentState.approve(shown, "c1", wrong)), "sign", { name: ["account 7"] }]
+      ] as const
+      for (const [state, name, kept] of starts) {
+        yield* Effect.gen(function*() {
+          const { events, state: last } = yield* ran(Agent.resume(guarded, throughText(state)))
+          assert.include(turns(last)[1], `${name}(${JSON.stringify(kept)}) Failed`)
+          assert.deepStrictEqual(events.reduce(AgentState.reduce, state), last)
+          assert.notMatch(JSON.stringify([AgentState.toJson(last), events, yield* sent]), /Ada|"Mallory"/)
+        }).pipe(Effect.provide([handlers([]), model(done)]))
+      }
+    }))
+
   it.effect("is looked at in a called agent by that agent's guardrails", () =>
     Effect.gen(function*() {
       const given: Array<unknown> = []

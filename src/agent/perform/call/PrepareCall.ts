@@ -9,7 +9,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
-import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import { lastAssistant } from "../../../domain/conversation/Turns.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -66,11 +65,44 @@ type Prepared = Job | undefined
 /** The preparation of a call: its result, or an effect that returns that. */
 type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 
-/** Prepares a call, settles it if it can't run, or leaves it waiting for approval. */
+/**
+ * Prepares a call, settles it if it can't run, or leaves it waiting for approval.
+ *
+ * Guardrails judge it first, whatever else is wrong with it: a call that can't run is kept and sent too.
+ */
 export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
+  const guard = judgeOf(loop, call)
+  return guard === undefined
+    ? prepareJudged(loop, call, slot)
+    : Effect.flatMap(guard.look(loop, call, loop.state), (seen) => asEffect(prepareJudged(loop, seen, slot)))
+}
+
+/** Returns the guard if guardrails have to judge a call before it runs. A final answer has its own guardrails. */
+const judgeOf = (loop: Loop.Loop, call: Call): Guard | undefined => {
+  const { definition } = loop
+  const stage = stageOf(definition.tools.get(call.name))
+  if (stage === undefined || refusedBecause(call) !== undefined) return undefined
+  const guard = stage === "handoff" || isUnjudged(definition, call) ? guardAt(definition, stage) : undefined
+  return guard?.hasPassed(loop, call) === false ? guard : undefined
+}
+
+/** Returns the stage of the guardrails that judge calls of a tool. */
+const stageOf = (entry: ToolEntry | undefined): "toolCall" | "handoff" | undefined => {
+  switch (entry?._tag) {
+    case "Output":
+      return undefined
+    case "Handoff":
+      return "handoff"
+    default:
+      return "toolCall"
+  }
+}
+
+/** Prepares a call that guardrails have let pass or refused. */
+const prepareJudged = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
   const refused = refusedBecause(call)
   if (refused !== undefined) return refuse(loop, call, slot, refused)
-  if (call.approvalId !== undefined) return takeForProvider(loop, call, slot)
+  if (call.approvalId !== undefined) return askForProvider(loop, call, slot)
   const entry = loop.definition.tools.get(call.name)
   if (entry === undefined) {
     const names = [...loop.definition.tools.keys()]
@@ -82,35 +114,7 @@ export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing 
   }
   if (entry._tag === "Handoff") return askForHandoff(loop, call, slot, entry)
   if (call.state._tag === "Answered") return takeResult(loop, call, slot, entry, call.state)
-  return decode(loop, call, slot, entry, (params) => {
-    // A final answer has its own guardrails.
-    const guard = entry._tag === "Output" ? undefined : judgeOf(loop, call)
-    if (guard === undefined) return ready(loop, call, slot, entry, params)
-    return Effect.flatMap(guard.judgeParams(loop, call, loop.state), (seen) => {
-      if (Result.isFailure(seen)) return Effect.sync(() => refuse(loop, call, slot, seen.failure))
-      if (seen.success === call.params) return asEffect(ready(loop, call, slot, entry, params))
-      const other = { ...call, params: seen.success }
-      return asEffect(decode(loop, other, slot, entry, (params) => ready(loop, other, slot, entry, params)))
-    })
-  })
-}
-
-/** Returns the guard if guardrails have to judge a call before it runs. */
-const judgeOf = (loop: Loop.Loop, call: Call): Guard | undefined => {
-  const guard = isUnjudged(loop.definition, call) ? guardAt(loop.definition, "toolCall") : undefined
-  return guard?.hasPassed(loop, call) === false ? guard : undefined
-}
-
-/** Takes a call that the provider runs, if the guardrails let it pass. */
-const takeForProvider = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
-  const guard = judgeOf(loop, call)
-  return guard === undefined ? askForProvider(loop, call, slot) : Effect.map(
-    guard.look(loop, call, loop.state),
-    (seen) => {
-      const refused = refusedBecause(seen)
-      return refused === undefined ? askForProvider(loop, seen, slot) : refuse(loop, seen, slot, refused)
-    }
-  )
+  return decode(loop, call, slot, entry, (params) => ready(loop, call, slot, entry, params))
 }
 
 /**
@@ -173,23 +177,15 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: 
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: HandoffTool): Preparing => {
   const request = Handoff.requestOf(entry.handoff, call)
   if (Result.isFailure(request)) return refuseParams(loop, call, slot, request.failure)
-  // Guardrails judge a handoff first, so that the result is the same in a run that stopped after the first one that passed.
-  const ask = (seen: HandoffRequest): undefined => {
-    const { status } = loop.state
-    if (status._tag === "HandoffRequested") {
-      const { target } = status.request
-      return refuse(loop, call, slot, `Only one agent can take over, and "${target}" was requested first.`)
-    }
-    slot.isDone = true
-    Loop.emit(loop, { _tag: "HandoffRequested", request: seen })
-    return undefined
+  // Guardrails have judged it, so that the result is the same in a run that stopped after the first one that passed.
+  const { status } = loop.state
+  if (status._tag === "HandoffRequested") {
+    const { target } = status.request
+    return refuse(loop, call, slot, `Only one agent can take over, and "${target}" was requested first.`)
   }
-  const guard = guardAt(loop.definition, "handoff")
-  if (guard === undefined || guard.hasPassed(loop, call)) return ask(request.success)
-  return Effect.map(
-    guard.judgeHandoff(loop, request.success, call),
-    (seen) => Result.isFailure(seen) ? refuse(loop, call, slot, seen.failure) : ask(seen.success)
-  )
+  slot.isDone = true
+  Loop.emit(loop, { _tag: "HandoffRequested", request: request.success })
+  return undefined
 }
 
 /** Requests a move between modes. It is carried out once the other calls of the turn are settled. */

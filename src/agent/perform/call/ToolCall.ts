@@ -51,12 +51,13 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
   if (result === undefined) {
     return failed(`The tool "${tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
   }
-  const modelOutput = tool.toModelOutput?.(value)
+  const given = tool.toModelOutput?.(value)
+  const by = `\`toModelOutput\` of tool "${tool.name}"`
   return {
     settlement: {
       outcome: "Succeeded",
       result,
-      ...(modelOutput === undefined ? undefined : { modelOutput: fromOutput(modelOutput) })
+      ...(given === undefined ? undefined : { modelOutput: fromOutput(Wanted.modelOutput(by, given)) })
     },
     own: Exit.succeed(value)
   }

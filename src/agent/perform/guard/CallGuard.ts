@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -31,10 +32,6 @@ type Crossing = Values["handoff"]
 /** Returns the words that tell the model that a call was blocked. */
 export const refusal = ({ definition }: Loop.Loop, refused: Consequences.Refused, at: "toolCall" | "handoff"): string =>
   consequenceOf(refused, at, definition.name).result
-
-/** Returns what passed, or the words for what was refused. */
-const resultOf = <A>(loop: Loop.Loop, at: "toolCall" | "handoff", seen: A | Refused): Result.Result<A, string> =>
-  isRefused(seen) ? Result.fail(refusal(loop, seen, at)) : Result.succeed(seen)
 
 const contextOf = (
   loop: Loop.Loop,
@@ -92,7 +89,10 @@ export const seeParams = (
 
 /** Asks the guardrails about a call's parameters (`Guard`). */
 export const judgeParams: Guard["judgeParams"] = (loop, call, state) =>
-  Effect.map(seeParams(loop, call, state), (seen) => resultOf(loop, "toolCall", seen))
+  Effect.map(
+    seeParams(loop, call, state),
+    (seen) => isRefused(seen) ? Result.fail(refusal(loop, seen, "toolCall")) : Result.succeed(seen)
+  )
 
 /** The result of a tool, and what its model reads instead, if that is something else. */
 type ToolResult = CallResult["settlement"]
@@ -166,13 +166,17 @@ export const judgeResult: Guard["judgeResult"] = (loop, call, entry, answered) =
   )
 }
 
-/** Asks the guardrails about a handoff. Returns the handoff that passes. */
+/**
+ * Asks the guardrails about a handoff. Returns the handoff that passes. If a call requests it, `keptOf` returns the parameters that the call
+ * keeps.
+ */
 export const seeHandoff = (
   loop: Loop.Loop,
   request: HandoffRequest,
   call: Call | undefined,
   state: AgentState,
-  guardrails = loop.definition.guardrails.handoff
+  guardrails = loop.definition.guardrails.handoff,
+  keptOf?: (request: HandoffRequest) => Schema.Json
 ): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
   const asked = Struct.omit(request, ["reason", "context"])
   const declared = new Set([...paramKeys(loop, call), "reason", "context"])
@@ -189,15 +193,18 @@ export const seeHandoff = (
           : Result.fail("it changes the target")
       },
       texts: (crossing) => textsIn(Struct.omit(crossing, ["target"]), declared),
-      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) })
+      putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) }),
+      ...(call !== undefined && keptOf !== undefined && state === loop.state
+        ? {
+          isCut: !Equal.equals(keptOf(request), call.params),
+          replaced: (crossing: Crossing) => ({ params: keptOf({ ...asked, ...crossing }) }),
+          blocked: (refused) => ({ params: {}, refused: refusal(loop, refused, "handoff") })
+        }
+        : undefined)
     }),
     (checked) => checked._tag === "Refused" ? checked : { ...asked, ...checked.value }
   )
 }
-
-/** Asks the guardrails about a handoff that a call requests (`Guard`). */
-export const judgeHandoff: Guard["judgeHandoff"] = (loop, request, call) =>
-  Effect.map(seeHandoff(loop, request, call, loop.state), (seen) => resultOf(loop, "handoff", seen))
 
 /** Asks the guardrails about a policy's handoff (`Guard`). */
 export const judgeDecision: Guard["judgeDecision"] = (loop, request) =>

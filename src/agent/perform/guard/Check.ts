@@ -42,6 +42,8 @@ export interface Kind<A> {
   /** Replaces the texts. */
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
+  /** Whether the state has more than the value, so that the value takes its place even if it passes unchanged. */
+  readonly isCut?: boolean
   /** Returns what the state has instead of a blocked value. */
   readonly blocked?: (refused: Consequences.Refused) => Replaced
 }
@@ -160,7 +162,7 @@ const start = <A>({ held, kind, loop }: Passage<A>, { guardrail }: StagedGuardra
 const replacementOf = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
   refusal !== undefined
     ? kind.blocked?.(refusal)
-    : isReplaced
+    : isReplaced || kind.isCut === true
     ? kind.replaced?.(value)
     : undefined
 

@@ -51,7 +51,10 @@ export interface Guard extends Performer {
   /** Asks the model and emits its answer. Guardrails judge what it reads and what it answers. */
   readonly askModel: (loop: Loop.Loop) => Effect.Effect<void, unknown, unknown>
 
-  /** Asks the guardrails about a call, in a state that has it. Returns the call that is kept. */
+  /**
+   * Asks the guardrails about a call, a handoff too, in a state that has it. Returns the call that is kept; if the state is the loop's, it
+   * has this call then.
+   */
   readonly look: (loop: Loop.Loop, call: Call, state: AgentState) => Effect.Effect<Call, never, unknown>
   /** Checks whether guardrails let a call pass before the state held it. */
   readonly hasPassed: (loop: Loop.Loop, call: Call) => boolean
@@ -63,12 +66,6 @@ export interface Guard extends Performer {
     call: Call,
     state: AgentState
   ) => Effect.Effect<Result.Result<Schema.Json, string>, never, unknown>
-  /** Asks the guardrails about a handoff that a model's call requests. Returns the handoff that passes, or the words that the model reads. */
-  readonly judgeHandoff: (
-    loop: Loop.Loop,
-    request: HandoffRequest,
-    call: Call
-  ) => Effect.Effect<Result.Result<HandoffRequest, string>, never, unknown>
   /** Asks the guardrails about a policy's handoff. A block ends the run, because there is no call to fail. */
   readonly judgeDecision: (
     loop: Loop.Loop,

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { askModel } from "./AskGuarded.ts"
-import { judgeDecision, judgeHandoff, judgeParams, judgeResult } from "./CallGuard.ts"
+import { judgeDecision, judgeParams, judgeResult } from "./CallGuard.ts"
 import type { Guard } from "./Guard.ts"
 import { askAnyway, askNow, emitInput } from "./InputGuard.ts"
 import { hasPassed, look, notePassed } from "./ScreenCalls.ts"
@@ -20,7 +20,6 @@ export const guard: Guard = {
   hasPassed,
   notePassed,
   judgeParams,
-  judgeHandoff,
   judgeDecision,
   judgeResult
 }

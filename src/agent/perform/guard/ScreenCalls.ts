@@ -8,6 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import type { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -59,9 +60,12 @@ const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, st
   const asked: HandoffRequest = Result.isSuccess(read)
     ? read.success
     : { target: handoff.target, callId: call.id, tool: handoff.toolName, context: call.params }
-  return Effect.map(seeHandoff(loop, asked, call, state, Result.isSuccess(read) ? all : onText(all)), (seen): Call => {
+  const guardrails = Result.isSuccess(read) ? all : onText(all)
+  const keptOf = (seen: HandoffRequest): Schema.Json =>
+    Result.isSuccess(read) ? Handoff.paramsOf(handoff, seen) : seen.context ?? {}
+  return Effect.map(seeHandoff(loop, asked, call, state, guardrails, keptOf), (seen): Call => {
     if (isRefused(seen)) return refusedCall(call, refusal(loop, seen, "handoff"))
-    const params = Result.isSuccess(read) ? Handoff.paramsOf(handoff, seen) : seen.context ?? {}
+    const params = keptOf(seen)
     return Equal.equals(params, call.params) ? call : { ...call, params }
   })
 }
