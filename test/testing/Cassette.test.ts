@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
-import { AiError, LanguageModel, OpenAiStructuredOutput, type Prompt, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentEvent, AgentState, Conversation, ToolPolicy, Trace } from "troupe"
+import { AiError, LanguageModel, OpenAiStructuredOutput, Prompt, Tool, Toolkit } from "effect/ai"
+import { Agent, AgentEvent, AgentState, Conversation, StopWhen, ToolPolicy, Trace } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { input, lastOf } from "../agent/laws.ts"
 import { agentOf, environment, Script, Tools } from "../agent/scripts.ts"
@@ -331,6 +331,62 @@ describe("A cassette", () => {
       )
       assert.include(drift.message, "Request 1 isn't")
       assert.include(drift.message, "-tool: call_2 gave 22\n+tool: call_2 gave 23")
+    }).pipe(withFiles))
+
+  it.effect("reads each message of a long run once, to record it, to play it and to play its log", () =>
+    Effect.gen(function*() {
+      const count = (steps: number) =>
+        Effect.gen(function*() {
+          const path = yield* newPath
+          let read = 0
+          const redact = (text: string) => {
+            read++
+            return text
+          }
+          const said = Array.from({ length: steps }, (_, n) =>
+            MockResponse.toolCall("get_weather", { city: `City ${n}` }))
+          const long = Agent.run(Agent.make("weather", { toolkit: Weather, stopWhen: StopWhen.maxSteps(200) }), "Go")
+          const { events } = yield* observed(long).pipe(Effect.provide(recorder(path, [...said, "Done."], { redact })))
+          const recorded = read
+          yield* long.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(player(path, { redact })))
+          const played = read - recorded
+          const log = Cassette.toolkit(Weather).pipe(Layer.provideMerge(Cassette.fromEvents(events, { redact })))
+          yield* long.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(log))
+          return [recorded, played, read - recorded - played] as const
+        })
+      const [short, long] = [yield* count(20), yield* count(80)]
+      for (const [way, reads] of long.entries()) assert.isBelow(reads, 5 * short[way]!)
+    }).pipe(withFiles))
+
+  it.effect("names the calls of two conversations that begin alike apart", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const called = (id: string) => [
+        Prompt.makeMessage("assistant", {
+          content: [Prompt.makePart("tool-call", { id, name: "look", params: {}, providerExecuted: false })]
+        }),
+        Prompt.makeMessage("tool", {
+          content: [
+            Prompt.makePart("tool-result", { id, name: "look", result: 1, isFailure: false, providerExecuted: false })
+          ]
+        })
+      ]
+      const first = [
+        Prompt.makeMessage("user", { content: [Prompt.makePart("text", { text: "Look." })] }),
+        ...called("a")
+      ]
+      const ends = [[], called("b"), called("c")]
+      const all = Effect.forEach(
+        ends,
+        (end) => LanguageModel.generateText({ prompt: Prompt.fromMessages([...first, ...end]) })
+      )
+      const model = MockModel.layer(MockModel.queue("One.", "Two.", "Three."))
+      yield* all.pipe(Effect.provide(recordingModel(path, model)))
+      const ids = [...(yield* content(path)).matchAll(/"of":"(\w+)"/g)].map(([, id]) => id)
+      // The third request says the same as the second.
+      assert.deepStrictEqual(ids, ["call_1", "call_2"])
+      const played = yield* all.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(player(path)))
+      assert.deepStrictEqual(played.map(({ text }) => text), ["One.", "Two.", "Three."])
     }).pipe(withFiles))
 
   it.effect("keeps agents apart that run at once and ask the same", () =>

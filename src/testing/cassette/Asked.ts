@@ -31,13 +31,10 @@ export interface Asked extends Schema.Schema.Type<typeof Asked> {}
 type Naming = (id: string) => string
 
 /** Gives call ids their names: `call_1`, `call_2`, … in the order in which they appear. */
-const naming = (): Naming => {
-  const names = new Map<string, string>()
-  return (id) => {
-    const name = names.get(id) ?? `call_${names.size + 1}`
-    names.set(id, name)
-    return name
-  }
+const naming = (names: Map<string, string>): Naming => (id) => {
+  const name = names.get(id) ?? `call_${names.size + 1}`
+  names.set(id, name)
+  return name
 }
 
 /** A short name for data that nobody reads. */
@@ -91,10 +88,38 @@ const messageOf = (message: Prompt.Message, nameOf: Naming, change: Redact.Chang
   return { [message.role]: parts.length === 1 && isText(first) ? first.text : parts }
 }
 
+/** What was made of a message behind others: its JSON, and how many of `names` the ids had that appeared by its end. */
+interface Made {
+  readonly json: Schema.Json
+  readonly behind: Made | undefined
+  readonly names: Map<string, string>
+  readonly count: number
+}
+
+/** Requests only add messages. So each is made once as long as it stands behind the same ones, and is known by its identity then. */
+const known = new WeakMap<Redact.Change, WeakMap<Prompt.Message, Made>>()
+
+const make = (message: Prompt.Message, behind: Made | undefined, change: Redact.Change): Made => {
+  // Other conversations that begin with the same messages may have added names.
+  const isOwn = behind !== undefined && behind.names.size === behind.count
+  const names = isOwn ? behind.names : new Map([...behind?.names ?? []].slice(0, behind?.count))
+  const json = messageOf(message, naming(names), change)
+  return { json, behind, names, count: names.size }
+}
+
 /** What a conversation says, as far as it was sent. */
 export const fromMessages = (messages: ReadonlyArray<Prompt.Message>, change: Redact.Change): Asked => {
-  const nameOf = naming()
-  return { messages: messages.map((message) => messageOf(message, nameOf, change)) }
+  let made = known.get(change)
+  if (made === undefined) known.set(change, made = new WeakMap())
+  let behind: Made | undefined
+  const all: Array<Schema.Json> = []
+  for (const message of messages) {
+    let next = made.get(message)
+    if (next === undefined || next.behind !== behind) made.set(message, next = make(message, behind, change))
+    all.push(next.json)
+    behind = next
+  }
+  return { messages: all }
 }
 
 const choiceOf = (choice: LanguageModel.ToolChoice<string>): Schema.Json => {
@@ -130,9 +155,27 @@ export const text = (json: Schema.Json | undefined): string =>
       ? Object.fromEntries(Object.entries(value).sort(([self], [that]) => self < that ? -1 : 1))
       : value) ?? ""
 
+/** For a recorded message the one that was asked and equals it: both are in the requests that follow. */
+const met = new WeakMap<object, Schema.Json>()
+
+const isSame = (recorded: Schema.Json, asked: Schema.Json): boolean => {
+  if (!Predicate.isObject(recorded)) return Equal.equals(recorded, asked)
+  if (met.get(recorded) === asked) return true
+  if (!Equal.equals(recorded, asked)) return false
+  met.set(recorded, asked)
+  return true
+}
+
+type Messages = NonNullable<Asked["messages"]>
+
+const areSame = (recorded: Messages, asked: Messages): boolean =>
+  recorded.length === asked.length && recorded.every((message, at) => isSame(message, asked[at]!))
+
 /** Checks whether what is known of a request is what was asked. */
-export const isMet = (recorded: Asked, asked: Asked): boolean =>
-  (Object.keys(recorded) as Array<keyof Asked>).every((field) => Equal.equals(recorded[field], asked[field]))
+export const isMet = ({ messages, ...recorded }: Asked, asked: Asked): boolean =>
+  (Object.keys(recorded) as Array<keyof typeof recorded>)
+    .every((field) => Equal.equals(recorded[field], asked[field])) &&
+  (messages === undefined || areSame(messages, asked.messages ?? []))
 
 /**
  * Returns what is new in a request since the one before: the fields that are others, and the messages behind those that were

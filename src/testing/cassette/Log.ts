@@ -12,10 +12,19 @@ import { recordOf } from "../../domain/conversation/SummaryRecord.ts"
 import { at } from "../../domain/Delegated.ts"
 import { beginWithUser, toMessages } from "../../domain/Projection.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
-import type { AgentState, Conversation } from "../../domain/StateSchema.ts"
+import type { AgentState, Conversation, Turn } from "../../domain/StateSchema.ts"
 
 /** The messages of each request, by its place in the log. */
 type Requests = Map<number, ReadonlyArray<Prompt.Message>>
+
+const made = new WeakMap<Turn, ReadonlyArray<Prompt.Message>>()
+
+/** Returns the messages of a turn, the very same for each request that has it. */
+const messagesOf = (turn: Turn): ReadonlyArray<Prompt.Message> => {
+  const messages = made.get(turn) ?? toMessages(turn)
+  made.set(turn, messages)
+  return messages
+}
 
 /** Takes the events of a run into a state. Returns the conversation at its end, and what was sent on the way. */
 const play = (
@@ -31,7 +40,7 @@ const play = (
       // What a context window made of turns isn't in a log.
       const isWhole = event.window === undefined || event.window.left === 0
       if (asking !== undefined && isWhole) {
-        requests.set(offset + index, beginWithUser(asking.conversation.turns.flatMap(toMessages)))
+        requests.set(offset + index, beginWithUser(asking.conversation.turns.flatMap(messagesOf)))
       }
     }
     // What an effect summarized asked no model that a log knows.
