@@ -154,12 +154,11 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, { params, stack, phase: "Body" }, exit.cause)
   Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
-  yield* loop.journal.flush
-  const { failures, recovered, wish } = yield* clean(loop, open, why)
+  // An observer that breaks stops nothing either.
+  const seen = yield* Effect.exit(loop.journal.flush)
+  const { failures: own, recovered, wish } = yield* clean(loop, open, why)
   const isKept = isKeeping(wish)
-  if (failures.length > 0) {
-    tellFailure(loop, open, { params, stack, phase: "CleanUp" }, failures.reduce(Cause.combine))
-  }
+  if (own.length > 0) tellFailure(loop, open, { params, stack, phase: "CleanUp" }, own.reduce(Cause.combine))
   if (wish !== undefined) Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: wish })
   if (!isKept) {
     giveUpCalls(loop, stack.slice(0, -1))
@@ -178,7 +177,8 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
       ? undefined
       : { note: (isKept ? noteOfStaying : note)(name) })
   }, at)
-  yield* loop.journal.flush
+  const seenEnd = yield* Effect.exit(loop.journal.flush)
+  const failures = [...own, ...[seen, seenEnd].filter(Exit.isFailure).map(({ cause }) => cause)]
   // The failure that was recovered from is dropped only if leaving succeeds.
   const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
   const body = isRecovered ? recovered : exit
