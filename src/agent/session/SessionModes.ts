@@ -14,6 +14,7 @@ import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import type { SettingsChange } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type CallError, configuring, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
@@ -68,6 +69,7 @@ export const enter = (
 ): Effect.Effect<AgentState, unknown> =>
   give(session, "enterMode", (loop) =>
     Effect.flatMapEager(resumeFor(loop, "enterMode"), () => {
+      Wanted.textGiven("The name of the mode of `enterMode`", name)
       const entry = CheckMove.find(loop.definition, name, ModeStack.top(EnterMode.seen(loop)))
       return "_tag" in entry
         ? Effect.fail(because(entry))
@@ -80,7 +82,9 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
-    if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    if (name !== undefined && Wanted.textGiven("The name of the mode of `exitMode`", name) !== top) {
+      return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    }
     const left = Effect.flatMapEager(
       resumeFor(loop, "exitMode"),
       () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ModeFailed } from "../../../domain/AgentError.ts"
+import { kindOf } from "../../../domain/Described.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import type { ModeFrame } from "../../../domain/StateSchema.ts"
@@ -70,6 +71,13 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
     decode(entry, "name" in transition ? transition.params ?? {} : {}),
     (params) => withParams(transition, params)
   )
+
+/** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
+export const given = (asked: unknown): Move => {
+  const move = ModeTransition.read(asked)
+  if (move !== undefined) return move
+  throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
+}
 
 /** Returns a requested move, or fails if it isn't possible. */
 export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> => {

@@ -109,7 +109,7 @@ export const schedule = (
   loop: Loop.Loop,
   asked: Parameters<Operations["schedule"]>[0]
 ): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(CheckMove.check(loop, asked), (transition) => {
+  Effect.flatMap(Effect.suspend(() => CheckMove.check(loop, CheckMove.given(asked))), (transition) => {
     Loop.emit(loop, { _tag: "ModeTransitionRequested", transition })
     return loop.journal.flush
   }) as Effect.Effect<void, ModeError>
