@@ -14,10 +14,18 @@ export interface Taken {
   readonly another?: (id: string) => string
 }
 
-/** Appends the first number that makes an id free. */
-export const counted = (taken: Pick<Taken, "has">, id: string): string => {
-  let n = 2
+/** The number that was last appended to each id, by the ids that are taken. */
+const numbers = new WeakMap<object, Map<string, number>>()
+
+/**
+ * Appends the first number that makes an id free. Ids are only added to those that are taken, so the numbers that were tried before aren't
+ * tried again: a model may give every call the same id. `of` is what stays the same, if `taken` is made anew.
+ */
+export const counted = (taken: Pick<Taken, "has">, id: string, of: object = taken): string => {
+  const last = numbers.get(of) ?? new Map<string, number>()
+  let n = last.get(id) ?? 2
   while (taken.has(`${id}-${n}`)) n++
+  numbers.set(of, last.set(id, n))
   return `${id}-${n}`
 }
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Count } from "./Count.ts"
 import * as JsonValue from "./JsonValue.ts"
@@ -60,6 +61,27 @@ export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
  * @since 0.1.0
  */
 export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
+
+/**
+ * Returns a move that a program made, as a copy with JSON parameters and nothing that isn't a move's, or `undefined` if it is no move.
+ */
+export const read = (given: unknown): ModeTransition | undefined => {
+  if (!Predicate.hasProperty(given, "_tag")) return undefined
+  switch (given._tag) {
+    case "Stay":
+      return stay
+    case "Exit":
+      return exit
+    case "Switch":
+    case "Push": {
+      const { _tag, name, params }: { readonly _tag: "Switch" | "Push"; name?: unknown; params?: unknown } =
+        given as never
+      return Predicate.isString(name) ? to(_tag)(name, params as Schema.Json) : undefined
+    }
+    default:
+      return undefined
+  }
+}
 
 /**
  * Schema for a move that is to be carried out.

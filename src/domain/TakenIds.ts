@@ -78,7 +78,7 @@ export class TakenIds extends Named implements CallIds.Taken {
     return this.names.has(id) || this.settled?.names.has(id) === true
   }
   another(id: string): string {
-    const next = this.isNamed(id) ? CallIds.counted({ has: (id) => this.isNamed(id) }, id) : undefined
+    const next = this.isNamed(id) ? CallIds.counted({ has: (id) => this.isNamed(id) }, id, this) : undefined
     return next === undefined || this.has(next) ? `${id}-n${this.last + 1}` : next
   }
   addForgotten(ids: ForgottenIds.ForgottenIds): void {

@@ -69,6 +69,26 @@ describe("Conversation", () => {
     assert.deepStrictEqual(Conversation.make(conversation.turns), conversation)
   }, some)
 
+  it.prop(
+    "comes out as if its turns were appended one by one",
+    [Arbitrary.array(turn, { maxLength: 8 })],
+    ([turns]) => {
+      const appended = turns.reduce<Conversation.Conversation>(
+        (self, turn) => Conversation.append(self, turn),
+        Conversation.empty
+      )
+      assert.deepStrictEqual(Conversation.make(turns), appended)
+    }
+  )
+
+  it("takes no longer for each turn where there are many, and where a model gives all calls one id", () => {
+    const turns = Array.from({ length: 12_000 }, (_, at) => at % 2 === 0 ? user("Next?") : assistant(call("c", done)))
+    const made = Conversation.make(turns)
+    assert.deepStrictEqual(Conversation.callIds(made).slice(-1), ["c-6000"])
+    const merged = Conversation.merge(made, make(...turns.slice(1)), { onDiverged: "append" })
+    assert.deepStrictEqual(Conversation.callIds(Result.getOrThrow(merged)).slice(-1), ["c-6000-2"])
+  })
+
   describe("append", () => {
     it("settles calls that the conversation leaves behind as interrupted", () => {
       const self = make(assistant(call("a"), call("b", done)), user("never mind"), assistant(call("c")))

@@ -428,3 +428,46 @@ describe("A session made from a state whose mode can't be set up again", () => {
       assert.deepInclude(error.reason, { _tag: "NoMode", operation: "Mode.update" })
     }).pipe(Effect.scoped, Effect.provide(echo)))
 })
+
+describe("An observer that breaks", () => {
+  for (const tag of ["ModeEntering", "ModeEntered", "ModeExiting", "ModeExited"] as const) {
+    for (const name of ["outer", "inner", "once"]) {
+      it.effect(`at ${tag} of "${name}" leaves no mode entered and nothing held`, () => {
+        const held = new Set<string>()
+        const log: Array<string> = []
+        const mode = (name: string) =>
+          Mode.make(name, {
+            enter: () =>
+              Effect.acquireRelease(
+                Effect.sync(() => void held.add(name)),
+                () => Effect.sync(() => void held.delete(name))
+              ),
+            exit: () => Effect.sync(() => void log.push(`left ${name}`))
+          })
+        const once = Mode.singleShot("once", Effect.sync(() => void log.push("once")))
+        let isBroken = false
+        const observed = Agent.observe((event) => {
+          if (isBroken || event._tag !== tag || event.name !== name) return Effect.void
+          isBroken = true
+          return Effect.die("observer")
+        })
+        const agent = Agent.make("a", { modes: [mode("inner"), once] })
+        return Effect.gen(function*() {
+          const session = yield* Session.make(agent)
+          const inside = Effect.andThen(session.enterMode("once"), session.enterMode("inner"))
+          const { events, exit } = yield* watch(
+            Mode.within(inside, mode("outer")).pipe(observed, Effect.provideService(Mode.Host, session))
+          )
+          assert.deepStrictEqual(reasons(exit), ["defect: observer"])
+          assert.deepStrictEqual(names(yield* session.state), [])
+          assert.deepStrictEqual([...held], [])
+          const count = (tag: string) => events.filter(({ _tag }) => _tag === tag).length
+          assert.strictEqual(count("ModeExiting"), count("ModeExited"))
+          const undone = events.filter((event) => event._tag === "ModeFailed" && event.phase === "SetUp").length
+          assert.strictEqual(count("ModeEntering"), count("ModeEntered") + undone)
+          assert.strictEqual(log.length, count("ModeEntered"))
+        }).pipe(Effect.scoped, Effect.provide(echo))
+      })
+    }
+  }
+})

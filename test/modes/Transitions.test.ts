@@ -962,3 +962,66 @@ describe("A cycle of moves", () => {
       assert.deepStrictEqual(stackOf(yield* session.state), ["n"])
     })).pipe(Effect.scoped, Effect.provide(echo)))
 })
+
+describe("What is no move", () => {
+  const notMoves: ReadonlyArray<unknown> = [
+    undefined,
+    null,
+    "stay",
+    3,
+    {},
+    { _tag: "Leave" },
+    { _tag: "Switch" },
+    Promise.resolve()
+  ]
+  const own = Mode.make("own", { enter: () => Effect.void })
+
+  it.effect("is refused where a program asks for it, and leaves the move that was asked for before", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [own] }))
+      yield* session.schedule(ModeTransition.push("own"))
+      for (const given of notMoves) {
+        for (const asking of [session.schedule(given as never), Mode.schedule(given as never)]) {
+          const exit = yield* Effect.exit(Effect.provideService(asking, Mode.Host, session))
+          assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "TypeError: What `schedule` got")
+        }
+      }
+      assert.deepStrictEqual((yield* session.state).transition, { enter: { name: "own" } })
+      for (
+        const naming of [
+          session.enterMode(3 as never),
+          Effect.andThen(session.enterMode("own"), session.exitMode(3 as never))
+        ]
+      ) {
+        const exit = yield* Effect.exit(naming)
+        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "is a number, not a text")
+      }
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("leaves nothing of it in the state", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(Agent.make("a", { modes: [own] }))
+      yield* session.schedule(Object.assign({ next: () => 1 }, ModeTransition.push("own")))
+      assert.deepStrictEqual((yield* session.state).transition, { enter: { name: "own" } })
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is a failure of the clean-up that returns it, if reading it is one, and the mode is left all the same", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const mode = Mode.make("mode", {
+        enter: () => Effect.addFinalizer(() => Effect.sync(() => log.push("released"))),
+        exit: () =>
+          Effect.succeed({
+            get _tag(): "Stay" {
+              throw new Error("unreadable")
+            }
+          })
+      })
+      const session = yield* Session.make(Agent.make("a"))
+      const within = Mode.within(Effect.void, mode).pipe(Effect.provideService(Mode.Host, session))
+      const { events, exit } = yield* watch(within)
+      assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "unreadable")
+      assert.deepStrictEqual([log, stackOf(yield* session.state)], [["released"], []])
+      assert.strictEqual(ofTag(events, "ModeExited").length, 1)
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+})

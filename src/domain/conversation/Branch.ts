@@ -7,11 +7,10 @@ import * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { withUniqueIds } from "../CallIds.ts"
 import { ErrorClass } from "../ErrorClass.ts"
 import type * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../StateSchema.ts"
-import { appendUnchecked, appendUser, callIds, fork } from "./Turns.ts"
+import { appendAll, appendUser, fork } from "./Turns.ts"
 
 /**
  * Replaces a turn, counted from 0, by other words of the user, and drops all turns behind it.
@@ -129,16 +128,6 @@ export class Diverged extends ErrorClass<Diverged>("troupe/domain/Conversation")
   ({ common, left, right }) =>
     `Both conversations continued after turn ${common}, the original by ${left} and the fork by ${right} turns: merge with \`onDiverged: "append"\` to keep both`
 ) {}
-
-/** Appends turns to others, and gives their calls unique ids. */
-const appendAll = (self: Conversation, turns: ReadonlyArray<Turn>): Conversation => {
-  const taken = new Set(callIds(self))
-  return turns.reduce<Conversation>(
-    (all, turn) =>
-      appendUnchecked(all, turn._tag === "Assistant" ? { ...turn, parts: withUniqueIds(turn.parts, taken) } : turn),
-    self
-  )
-}
 
 /**
  * What merging does if the original continued too: `"fail"` by default, or `"append"`, which puts the fork's turns behind the original's.

@@ -231,20 +231,29 @@ export const appendUser: {
   (self: Conversation, input: string | ReadonlyArray<Part.UserPart>): Conversation => appendUnchecked(self, user(input))
 )
 
+/** Appends turns one after the other, and gives calls other ids if theirs are taken. The list of turns is copied once. */
+export const appendAll = (self: Conversation, added: ReadonlyArray<Turn>): Conversation => {
+  if (added.length === 0) return self
+  const taken = new Set(callIds(self))
+  const turns = self.turns.slice()
+  let last = lastAssistantIndex(turns)
+  for (const turn of added) {
+    if (turn._tag === "Assistant") {
+      if (last >= 0) turns[last] = settleOpen(turns[last] as Assistant)
+      last = turns.length
+    }
+    turns.push(turn._tag === "Assistant" ? { ...turn, parts: withUniqueIds(turn.parts, taken) } : turn)
+  }
+  return withTurns(self.summaries, turns)
+}
+
 /**
  * Makes a conversation from turns, appended in their order.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (turns: ReadonlyArray<Turn>): Conversation => {
-  const taken = new Set<string>()
-  return turns.reduce<Conversation>(
-    (self, turn) =>
-      appendUnchecked(self, turn._tag === "Assistant" ? { ...turn, parts: withUniqueIds(turn.parts, taken) } : turn),
-    empty
-  )
-}
+export const make = (turns: ReadonlyArray<Turn>): Conversation => appendAll(empty, turns)
 
 /**
  * Joins the text among parts of a turn.

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
 import { kindOf } from "../../../domain/Described.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
@@ -74,22 +73,11 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
     (params) => withParams(transition, params)
   )
 
-/** Returns a copy of a move that a program gave, whose parts can be stored, or throws. */
-export const given = (move: Move): Move => {
-  switch (Predicate.hasProperty(move, "_tag") ? move._tag : undefined) {
-    case "Stay":
-      return ModeTransition.stay
-    case "Exit":
-      return ModeTransition.exit
-    case "Switch":
-    case "Push": {
-      const { _tag, name, params } = move as Extract<Move, { readonly name: string }>
-      const to = _tag === "Push" ? ModeTransition.push : ModeTransition.switch
-      return to(Wanted.textGiven("The name of a mode", name), params)
-    }
-    default:
-      throw new TypeError(`A move between modes is ${kindOf(move)}: the functions of \`ModeTransition\` make one`)
-  }
+/** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
+export const given = (asked: unknown): Move => {
+  const move = ModeTransition.read(asked)
+  if (move !== undefined) return move
+  throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
 }
 
 /** Returns a requested move, or fails if it isn't possible. */

@@ -8,11 +8,10 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { ModeFailed } from "../../../domain/AgentEvent.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
-import { ModeTransition, stay } from "../../../domain/ModeTransition.ts"
+import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import { asAgentError, fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -46,7 +45,7 @@ export const noteOfLeaving = (mode: string): string => `Mode "${mode}" was left.
 /** What the model is told if it continues after a mode stayed. If another mode is put on top, its entering says so. */
 const noteOfStaying = (mode: string): string => `You are still in mode "${mode}".`
 
-type Wish = ModeTransition | undefined
+type Wish = ModeTransition.ModeTransition | undefined
 
 /** The result of leaving a mode: whether it stays, the exit of its body, and what failed meanwhile. */
 interface Left {
@@ -65,13 +64,10 @@ const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cau
   return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
 }
 
-const isTransition = Schema.is(ModeTransition)
-
 /** Returns the move that a clean-up requested. A move that would keep a mode that can't stay replaces the mode instead. */
 const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
-  if (Exit.isFailure(cleaned) || cleaned.value === undefined || !isTransition(cleaned.value)) return undefined
-  const wish = cleaned.value
-  if (wish._tag === "Exit") return undefined
+  const wish = Exit.isSuccess(cleaned) ? ModeTransition.read(cleaned.value) : undefined
+  if (wish === undefined || wish._tag === "Exit") return undefined
   if (!isOver) return wish
   return wish._tag === "Stay" ? undefined : wish._tag === "Push" ? { ...wish, _tag: "Switch" } : wish
 }
@@ -123,10 +119,11 @@ const clean = Effect.fnUntraced(function*(
   const cleaned = mode.exit === undefined
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, ranBy(`\`exit\` of mode "${mode.name}"`, () => mode.exit!(exit)))
-  const asked = wishOf(cleaned, isOver)
-  const checked = asked === undefined
-    ? Exit.succeed(undefined)
-    : yield* Effect.exit(isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked))
+  const checked = yield* Effect.exit(Effect.suspend(() => {
+    const asked = wishOf(cleaned, isOver)
+    if (asked === undefined) return Effect.undefined
+    return isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked)
+  }))
   const wish = Exit.isSuccess(checked) ? checked.value : undefined
   const closed = isKeeping(wish) || scope.state._tag === "Empty"
     ? Exit.void
@@ -154,12 +151,11 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, { params, stack, phase: "Body" }, exit.cause)
   Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
-  yield* loop.journal.flush
-  const { failures, recovered, wish } = yield* clean(loop, open, why)
+  // An observer that breaks stops nothing either.
+  const seen = yield* Effect.exit(loop.journal.flush)
+  const { failures: own, recovered, wish } = yield* clean(loop, open, why)
   const isKept = isKeeping(wish)
-  if (failures.length > 0) {
-    tellFailure(loop, open, { params, stack, phase: "CleanUp" }, failures.reduce(Cause.combine))
-  }
+  if (own.length > 0) tellFailure(loop, open, { params, stack, phase: "CleanUp" }, own.reduce(Cause.combine))
   if (wish !== undefined) Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: wish })
   if (!isKept) {
     giveUpCalls(loop, stack.slice(0, -1))
@@ -178,7 +174,8 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
       ? undefined
       : { note: (isKept ? noteOfStaying : note)(name) })
   }, at)
-  yield* loop.journal.flush
+  const seenEnd = yield* Effect.exit(loop.journal.flush)
+  const failures = [...own, ...[seen, seenEnd].filter(Exit.isFailure).map(({ cause }) => cause)]
   // The failure that was recovered from is dropped only if leaving succeeds.
   const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
   const body = isRecovered ? recovered : exit
@@ -268,4 +265,4 @@ const closeAll = Effect.fnUntraced(function*({ live: { open } }: Loop.Loop, exit
 
 /** Withdraws a requested move. */
 export const takeBack = (loop: Loop.Loop): void =>
-  Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: stay })
+  Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: ModeTransition.stay })

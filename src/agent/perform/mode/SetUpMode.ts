@@ -92,17 +92,15 @@ export const setUp = (
         restore(ranBy(`\`enter\` of mode "${entry.mode.name}"`, () => entry.mode.enter(params.decoded, { isResumed }))),
         span === undefined ? undefined : Telemetry.inSpan(span)
       )
-      const ended = Effect.onExitPrimitive(settingUp, (exit) => {
+      // An observer that breaks when it is told of the set-up is a failure of the set-up.
+      const ended = Effect.onExitPrimitive(Loop.flushed(loop, settingUp), (exit) => {
         if (span !== undefined) spans.end(span, shownExit(span, exit, loop.journal.recordsContent))
         return undefined
       }, true)
-      return Loop.flushed(
-        loop,
-        Effect.matchCauseEffect(ended, {
-          onSuccess: () => entered(setting),
-          onFailure: (cause) => undo(setting, cause)
-        })
-      )
+      return Effect.matchCauseEffect(ended, {
+        onSuccess: () => entered(setting),
+        onFailure: (cause) => undo(setting, cause)
+      })
     })
   )
 
@@ -123,7 +121,10 @@ const entered = (
   if (result !== undefined) result.open = open
   if (!isSingleShot) return Loop.flushed(loop, Effect.void)
   const why = { exit: Exit.void, isOver: true, note: note === undefined ? undefined : noteOfLeaving }
-  return Effect.andThen(loop.journal.flush, Effect.flatMap(leave(loop, open, why), Effect.asVoid))
+  return Effect.flatMap(
+    Effect.exit(loop.journal.flush),
+    (seen) => Effect.flatMap(leave(loop, open, why), (left) => Effect.andThen(Effect.asVoid(left), seen))
+  )
 }
 
 /** Closes the scope of a set-up that failed, takes the mode off the stack, and emits `ModeFailed`. */
