@@ -312,7 +312,7 @@ const open = (
     const queue = yield* OperationQueue.make(agent.name)
     const isNew = state.steps === 0 && state.conversation.turns.length === 0
     const unsaved = store === undefined ? undefined : []
-    const log = { session: id, run: undefined, events: isNew ? 0 : undefined, unsaved }
+    const log = { session: id, run: undefined, events: isNew ? 0 : undefined, unsaved, isBehind: false }
     const session: OpenSession = { agent, roster, services, queue, ref, store, live, log }
     const made: Untyped = fromOpen(session, end)
     yield* SessionModes.resume(session)

@@ -48,8 +48,19 @@ export class MalformedState extends ErrorClass<MalformedState>("troupe/domain/St
 
 const codec = lazy(() => {
   const document = Schema.toCodecJson(AgentState)
-  return { encode: Schema.encodeSync(document), decode: Schema.decodeUnknownResult(document) }
+  return {
+    encode: Schema.encodeSync(document),
+    decode: Schema.decodeUnknownResult(document),
+    check: Schema.decodeUnknownResult(Schema.toType(AgentState))
+  }
 })
+
+/** Returns a state that was folded from stored events, or says why it is illegal: somebody may have changed the events. */
+export const legal = (self: AgentState): Result.Result<AgentState, MalformedState> =>
+  Result.mapBoth(codec().check(self), {
+    onSuccess: () => self,
+    onFailure: (error) => new MalformedState(VersionedJson.problemIn(error.issue))
+  })
 
 /**
  * Returns a state as a JSON document that shares nothing with it.

@@ -1,6 +1,7 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, FileSystem, Layer, Option, Random } from "effect"
+import type { LanguageModel } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
 import { join } from "node:path"
@@ -185,6 +186,29 @@ describe("A session that is stored for long", () => {
         assert.deepStrictEqual(yield* Session.load("a"), last)
       }
     }).pipe(Effect.scoped, Effect.provide(makeStore(new Map()).layer), Effect.provide(echo)))
+
+  it.effect("says that events which lead to an illegal state can't be read", () => {
+    const values = new Map<string, string>()
+    return Effect.gen(function*() {
+      yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("One")))
+      const [key, text] = [...values].find(([, text]) => text.includes("ModelResponded"))!
+      const call = { _tag: "Call", id: "c", name: "pay", params: {}, state: { _tag: "Pending" } }
+      const { events, ...rest } = JSON.parse(text)
+      const edited = events.map((event: { readonly _tag: string }) =>
+        event._tag === "ModelResponded" ? { ...event, parts: [call, call] } : event
+      )
+      values.set(key, JSON.stringify({ ...rest, events: edited }))
+      for (const use of [Session.load("a"), Effect.scoped(open)]) {
+        const reason = reasonOf(
+          yield* Effect.exit<unknown, unknown, KeyValueStore.KeyValueStore | LanguageModel.LanguageModel>(use)
+        )
+        assert.isTrue(
+          reason?._tag === "StoredStateUnreadable" && reason.issue.includes("Expected a unique id"),
+          String(reason)
+        )
+      }
+    }).pipe(Effect.provide(makeStore(values).layer), Effect.provide(echo))
+  })
 
   it.effect("says that logs which lead back to each other can't be read", () => {
     const values = new Map<string, string>()

@@ -55,7 +55,10 @@ export const operation = <A, E>(
     name,
     task: store === undefined
       ? task
-      : Effect.andThen(store.check, Effect.tap(task, () => save(session, session.ref.value))),
+      : Effect.andThen(
+        store.check,
+        Effect.tap(task, () => session.log.isBehind ? save(session, session.ref.value) : Effect.void)
+      ),
     services,
     failure: () => receiver.failure,
     ...(reader === undefined ? undefined : { onExit: reader.end })

@@ -30,13 +30,15 @@ const isPiece = ({ _tag }: AgentEvent): boolean =>
 
 /**
  * What a session knows of earlier events: the id of the last run, the number of events if it has seen all of them, and the events that the
- * store doesn't have yet. `session` is the id that it is stored under, or else the id of its first run.
+ * store doesn't have yet. `session` is the id that it is stored under, or else the id of its first run. While the last save hasn't succeeded,
+ * the session `isBehind`.
  */
 export interface Log {
   session: string | undefined
   run: string | undefined
   events: number | undefined
   readonly unsaved: Array<AgentEvent> | undefined
+  isBehind: boolean
 }
 
 /** The parts of a session that a receiver writes to. */
@@ -48,15 +50,20 @@ export interface Target {
 
 /** Saves a state and the events that lead to it, if the session is stored. */
 export const save = (
-  { log: { unsaved = [] }, store }: Target,
+  { log, store }: Target,
   state: AgentState,
   first?: AgentEvent
 ): Effect.Effect<void, SessionError> =>
   Effect.suspend(() => {
     if (store === undefined) return Effect.void
+    const { unsaved = [] } = log
     const { length } = unsaved
     const events = first === undefined ? unsaved.slice() : [...unsaved, first]
-    return Effect.map(store.save(state, events), () => void unsaved.splice(0, length))
+    log.isBehind = true
+    return Effect.map(store.save(state, events), () => {
+      log.isBehind = false
+      unsaved.splice(0, length)
+    })
   })
 
 /** The receiver of one operation. If it has a reader, the reader's queue is unbounded. */

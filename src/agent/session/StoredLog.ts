@@ -24,7 +24,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { fold } from "../../domain/EventJson.ts"
 import { lazy } from "../../domain/Lazy.ts"
-import { fromJson } from "../../domain/StateJson.ts"
+import { fromJson, legal } from "../../domain/StateJson.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import { because, type SessionError, StoredStateUnreadable, StoreUnavailable } from "./SessionError.ts"
 
@@ -178,6 +178,7 @@ const readLog = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
     state = yield* readable(id, fold(state, entry.events))
     recent.push(entry.events)
   }
+  if (first + recent.length > base.revision) state = yield* readable(id, legal(state))
   const size = [...chunks, ...entries].reduce((size, text) => size + text.length, 0)
   const log: Log = {
     name,
