@@ -28,9 +28,11 @@ export interface GivenAnswer extends Said {
   readonly call: Call | undefined
 }
 
+/** Checks whether a part is a call of `final_answer`. One that was cut off is kept too. */
+export const isOfFinal = (part: AssistantPart): part is Call => part._tag === "Call" && part.name === toolName
+
 /** Checks whether a part is the call by which an answer is given. */
-export const isFinalCall = (part: AssistantPart): part is Call =>
-  part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
+export const isFinalCall = (part: AssistantPart): part is Call => isOfFinal(part) && part.state._tag !== "Settled"
 
 /** Reads an answer that is a text of JSON, if it fits. */
 export const readText = (codec: OutputCodec, text: string): GivenAnswer | undefined => {
@@ -97,16 +99,18 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, found: G
 /** The placeholder for an answer that a guardrail rejected, whose words mustn't be kept. */
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
-/** Returns parts in which calls that give an answer are failed calls without parameters. */
+/** Returns parts in which calls that give an answer have failed. No call of `final_answer` has parameters then. */
 export const withoutCalls = (parts: Parts, but?: Call): Parts =>
   parts.map((part) =>
-    isFinalCall(part) && part !== but
-      ? {
+    !isOfFinal(part) || part === but
+      ? part
+      : part.state._tag === "Settled"
+      ? { ...part, params: {} }
+      : {
         ...part,
         params: {},
         state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." }
       }
-      : part
   )
 
 /** Returns the parts of an answer that a guardrail rejected, without its words. */

@@ -402,6 +402,37 @@ describe("An answer with a schema", () => {
       assert.notInclude(JSON.stringify(state), "blocked")
     }).pipe(Effect.provide(model("This is blocked.", answer({ name: 7 }), answer({ name: "Bob" })))))
 
+  for (const finishReason of ["tool-calls", "length"] as const) {
+    it.effect(`that a call gave is taken back and kept without what is refused, if it doesn't fit (${finishReason})`, () =>
+      Effect.gen(function*() {
+        const Name = Schema.Struct({ name: Schema.String })
+        const wrong = (name: string) => MockResponse.toolCall("final_answer", { name: [name] })
+        for (const isEarly of [true, false]) {
+          for (
+            const [name, kept] of [["Ada", { name: ["her"] }], ["blocked", {}], ["Bob", { name: ["Bob"] }]] as const
+          ) {
+            const agent = Agent.make("a", {
+              output: Name,
+              guardrails: { output: [judge()], releaseEarly: isEarly }
+            })
+            const first = MockResponse.withFinishReason(MockResponse.all("Well.", wrong(name)), finishReason)
+            const last = MockResponse.toolCall("final_answer", { name: "Eve" })
+            const { events, state } = yield* streamed(Agent.stream(agent, "Who?")).pipe(
+              Effect.provide(model(first, last))
+            )
+            const [call] = state.conversation.turns.flatMap((turn) =>
+              turn._tag === "Assistant" ? Conversation.callsOf(turn) : []
+            )
+            assert.deepStrictEqual(call?.params, kept)
+            const withdrawn = events.findIndex(({ _tag }) => _tag === "TextWithdrawn")
+            assert.strictEqual(withdrawn >= 0, isEarly && name !== "Bob")
+            assert.strictEqual(shown(events.slice(withdrawn + 1)), "Well.")
+            if (!isEarly) assert.notMatch(JSON.stringify(events), /Ada|"blocked/)
+          }
+        }
+      }))
+  }
+
   it.effect("is blocked where its replacement doesn't fit", () =>
     Effect.gen(function*() {
       const Short = Schema.Struct({ name: Schema.String.check(Schema.isMaxLength(4)) })

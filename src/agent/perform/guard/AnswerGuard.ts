@@ -186,15 +186,18 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
   })
 }
 
-/** Asks the guardrails on text about answers by calls that don't fit: they go back to the model, and are kept. */
+/**
+ * Asks the guardrails on text about answers by calls that don't fit or were cut off: they go back to the model, and are kept. `gone` says
+ * why they aren't kept as they arrived.
+ */
 const seeMisfits = (
   loop: Loop.Loop,
   state: AgentState,
   parts: ReadonlyArray<AssistantPart>
-): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
+): Effect.Effect<{ readonly kept: ReadonlyArray<AssistantPart>; readonly gone?: string }, never, unknown> => {
   const { guardrails: { remark }, name, output: codec } = loop.definition
-  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isFinalCall)
-  if (codec === undefined || calls.length === 0) return Effect.succeed(parts)
+  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isOfFinal)
+  if (codec === undefined || calls.length === 0) return Effect.succeed({ kept: parts })
   const declared = DeclaredKeys.ofParams(codec.tool.tool)
   const kind: Kind<ReadonlyArray<Schema.Json>> = {
     at: "remark",
@@ -203,10 +206,13 @@ const seeMisfits = (
     putTexts: (params, texts) => Result.succeed(Texts.withTexts(params, texts, declared))
   }
   return Effect.map(check(loop, remark, calls.map(({ params }) => params), kind), (checked) => {
-    if (checked._tag === "Refused") return GuardedAnswer.withoutCalls(parts)
-    if (!checked.isReplaced) return parts
+    if (checked._tag === "Refused") {
+      return { kept: GuardedAnswer.withoutCalls(parts), gone: consequenceOf(checked, "remark", name).reason }
+    }
+    if (!checked.isReplaced) return { kept: parts }
     let at = 0
-    return parts.map((part) => GuardedAnswer.isFinalCall(part) ? { ...part, params: checked.value[at++]! } : part)
+    const kept = parts.map((part) => GuardedAnswer.isOfFinal(part) ? { ...part, params: checked.value[at++]! } : part)
+    return { kept, gone: replacedBy }
   })
 }
 
@@ -225,10 +231,14 @@ const seeSaid = (
     const fitting = seen.parts === parts ? undefined : GuardedAnswer.find(codec, seen.parts, isOver)
     return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
   }
-  return Effect.flatMap(seeMisfits(loop, state, parts), (kept) => {
+  return Effect.flatMap(seeMisfits(loop, state, parts), ({ gone, kept }) => {
     const fitting = seeAgain({ parts: kept, shows: thoughts, instead: [] })
     if (fitting !== undefined) return fitting
-    const seeing = seeRemark(loop, state, kept)
+    if (gone !== undefined) withdraw(loop, gone)
+    const isWithdrawn = gone !== undefined && loop.definition.guardrails.isReleasedEarly
+    const seeing = Effect.map(seeRemark(loop, state, kept), (seen): Seen =>
+      // Withdrawing parameters withdraws the text beside them too, so that is shown again.
+      isWithdrawn ? { ...seen, instead: textInstead(textIn(seen.parts)) } : seen)
     return isOver
       ? Effect.flatMap(seeing, ({ parts }) => {
         const seen: Seen = { parts, shows: thoughts, instead: [] }
