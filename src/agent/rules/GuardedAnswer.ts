@@ -17,18 +17,30 @@ import type { OutputCodec } from "../definition/OutputCodec.ts"
 
 type Parts = ReadonlyArray<AssistantPart>
 
-/** An answer: its value, which is a text unless the agent's answers have a schema, and the call that gave it, if one did. */
-export interface GivenAnswer {
+/** The value of an answer, a text unless the agent's answers have a schema. `raw` returns the JSON that it was read from. */
+export interface Said {
   readonly value: unknown
+  readonly raw?: () => Schema.Json
+}
+
+/** An answer, and the call that gave it, if one did. */
+export interface GivenAnswer extends Said {
   readonly call: Call | undefined
 }
 
-/** Checks whether a part is the call by which an answer is given. */
-export const isFinalCall = (part: AssistantPart): part is Call =>
-  part._tag === "Call" && part.name === toolName && part.state._tag !== "Settled"
+/** Checks whether a part is a call of `final_answer`. One that was cut off is kept too. */
+export const isOfFinal = (part: AssistantPart): part is Call => part._tag === "Call" && part.name === toolName
 
-const foundIn = (decoded: Result.Result<unknown, unknown>, call: Call | undefined): GivenAnswer | undefined =>
-  Result.isFailure(decoded) ? undefined : { value: decoded.success, call }
+/** Checks whether a part is the call by which an answer is given. */
+export const isFinalCall = (part: AssistantPart): part is Call => isOfFinal(part) && part.state._tag !== "Settled"
+
+/** Reads an answer that is a text of JSON, if it fits. */
+export const readText = (codec: OutputCodec, text: string): GivenAnswer | undefined => {
+  const decoded = codec.fromText(text)
+  if (Result.isFailure(decoded)) return undefined
+  // A text that decodes is JSON.
+  return { value: decoded.success, raw: () => JSON.parse(text) as Schema.Json, call: undefined }
+}
 
 /**
  * Finds the answer in a model's output: of several calls the first that decodes, as a run accepts it. Parameters that don't decode aren't
@@ -38,28 +50,31 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
   const calls = codec === undefined ? [] : parts.filter(isFinalCall)
   if (calls.length === 0 && !isOver) return undefined
   if (codec === undefined) return { value: textIn(parts), call: undefined }
-  if (calls.length === 0) return foundIn(codec.fromText(textIn(parts)), undefined)
+  if (calls.length === 0) return readText(codec, textIn(parts))
   for (const call of calls) {
-    const found = foundIn(codec.fromParams(call.params), call)
-    if (found !== undefined) return found
+    const decoded = codec.fromParams(call.params)
+    if (Result.isSuccess(decoded)) return { value: decoded.success, raw: () => codec.unwrap(call.params), call }
   }
   return undefined
 }
 
-/** Returns the value of an answer as JSON. */
-export const encode = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
+/** Returns the value of an answer as JSON. A schema may only decode: then that is the JSON that it was read from. */
+export const encode = (codec: OutputCodec | undefined, { raw, value }: Said): Schema.Json => {
+  if (codec === undefined) return String(value)
+  const encoded = codec.encode(value)
   // The codec encodes to JSON.
-  (codec === undefined ? String(value) : Result.getOrThrow(codec.encode(value))) as Schema.Json
+  return Result.isFailure(encoded) && raw !== undefined ? raw() : Result.getOrThrow(encoded) as Schema.Json
+}
 
 /** Returns the text of an answer that the model gave as a text. */
-export const toText = (codec: OutputCodec | undefined, value: unknown): string =>
-  codec === undefined ? String(value) : JSON.stringify(encode(codec, value))
+export const toText = (codec: OutputCodec | undefined, said: Said): string =>
+  codec === undefined ? String(said.value) : JSON.stringify(encode(codec, said))
 
 /**
  * Returns the parameters of an answer that the model gave by a call, as a copy, because an encoder may return parts of the value itself.
  */
-export const toParams = (codec: OutputCodec | undefined, value: unknown): Schema.Json =>
-  codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, value)))
+export const toParams = (codec: OutputCodec | undefined, said: Said): Schema.Json =>
+  codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, said)))
 
 /** The white space between the signs of a JSON text. */
 const between = /("(?:[^"\\]|\\.)*")|\s+/g
@@ -68,32 +83,34 @@ const between = /("(?:[^"\\]|\\.)*")|\s+/g
  * Checks whether a model gave a value and nothing else. Guardrails judge the value, so what else its JSON holds wasn't judged: keys that
  * the schema doesn't have, or a key twice.
  */
-export const isAllOf = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): boolean =>
-  codec === undefined || (call === undefined
-    ? textIn(parts).replace(between, "$1") === toText(codec, value)
-    : Equal.equals(call.params, toParams(codec, value)))
+export const isAllOf = (codec: OutputCodec | undefined, parts: Parts, found: GivenAnswer): boolean =>
+  codec === undefined || (found.call === undefined
+    ? textIn(parts).replace(between, "$1") === toText(codec, found)
+    : Equal.equals(found.call.params, toParams(codec, found)))
 
 /** Returns the parts of an answer with another value. */
-export const withValue = (codec: OutputCodec | undefined, parts: Parts, { call, value }: GivenAnswer): Parts =>
-  call === undefined
-    ? withText(parts, toText(codec, value))
+export const withValue = (codec: OutputCodec | undefined, parts: Parts, found: GivenAnswer): Parts =>
+  found.call === undefined
+    ? withText(parts, toText(codec, found))
     : parts.map((part) =>
-      part._tag === "Call" && part.id === call.id ? { ...part, params: toParams(codec, value) } : part
+      part._tag === "Call" && part.id === found.call?.id ? { ...part, params: toParams(codec, found) } : part
     )
 
 /** The placeholder for an answer that a guardrail rejected, whose words mustn't be kept. */
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
-/** Returns parts in which calls that give an answer are failed calls without parameters. */
+/** Returns parts in which calls that give an answer have failed. No call of `final_answer` has parameters then. */
 export const withoutCalls = (parts: Parts, but?: Call): Parts =>
   parts.map((part) =>
-    isFinalCall(part) && part !== but
-      ? {
+    !isOfFinal(part) || part === but
+      ? part
+      : part.state._tag === "Settled"
+      ? { ...part, params: {} }
+      : {
         ...part,
         params: {},
         state: { _tag: "Settled", outcome: "Failed", result: "This answer wasn't accepted." }
       }
-      : part
   )
 
 /** Returns the parts of an answer that a guardrail rejected, without its words. */

@@ -119,7 +119,7 @@ const onAnswer = (
     const { value } = verdict
     const put = found === undefined
       ? withText(parts, String(value))
-      : GuardedAnswer.withValue(output, parts, { ...found, value })
+      : GuardedAnswer.withValue(output, parts, { call: found.call, value })
     return arrivingWith(self, { ...event, parts: put })
   }
   const refused = { guardrail, verdict }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber, Result, Schema, SchemaGetter } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Guardrail, StopWhen, Usage } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -402,6 +402,37 @@ describe("An answer with a schema", () => {
       assert.notInclude(JSON.stringify(state), "blocked")
     }).pipe(Effect.provide(model("This is blocked.", answer({ name: 7 }), answer({ name: "Bob" })))))
 
+  for (const finishReason of ["tool-calls", "length"] as const) {
+    it.effect(`that a call gave is taken back and kept without what is refused, if it doesn't fit (${finishReason})`, () =>
+      Effect.gen(function*() {
+        const Name = Schema.Struct({ name: Schema.String })
+        const wrong = (name: string) => MockResponse.toolCall("final_answer", { name: [name] })
+        for (const isEarly of [true, false]) {
+          for (
+            const [name, kept] of [["Ada", { name: ["her"] }], ["blocked", {}], ["Bob", { name: ["Bob"] }]] as const
+          ) {
+            const agent = Agent.make("a", {
+              output: Name,
+              guardrails: { output: [judge()], releaseEarly: isEarly }
+            })
+            const first = MockResponse.withFinishReason(MockResponse.all("Well.", wrong(name)), finishReason)
+            const last = MockResponse.toolCall("final_answer", { name: "Eve" })
+            const { events, state } = yield* streamed(Agent.stream(agent, "Who?")).pipe(
+              Effect.provide(model(first, last))
+            )
+            const [call] = state.conversation.turns.flatMap((turn) =>
+              turn._tag === "Assistant" ? Conversation.callsOf(turn) : []
+            )
+            assert.deepStrictEqual(call?.params, kept)
+            const withdrawn = events.findIndex(({ _tag }) => _tag === "TextWithdrawn")
+            assert.strictEqual(withdrawn >= 0, isEarly && name !== "Bob")
+            assert.strictEqual(shown(events.slice(withdrawn + 1)), "Well.")
+            if (!isEarly) assert.notMatch(JSON.stringify(events), /Ada|"blocked/)
+          }
+        }
+      }))
+  }
+
   it.effect("is blocked where its replacement doesn't fit", () =>
     Effect.gen(function*() {
       const Short = Schema.Struct({ name: Schema.String.check(Schema.isMaxLength(4)) })
@@ -414,6 +445,39 @@ describe("An answer with a schema", () => {
         )
         assert.isTrue(error?.reason._tag === "GuardrailBlocked" && error.reason.guardrail === name)
         assert.match(said(events)[0] ?? "", /^output: \w+ Block \(its replacement doesn't fit: /)
+      }
+    }))
+
+  it.effect("is the JSON that was read, to guardrails on text, where the schema only decodes", () =>
+    Effect.gen(function*() {
+      const Loud = Schema.Struct({ name: Schema.String }).pipe(
+        Schema.decodeTo(Schema.Struct({ loud: Schema.String }), {
+          decode: SchemaGetter.transform(({ name }) => ({ loud: name.toUpperCase() })),
+          encode: SchemaGetter.forbidden(() => "it is only read")
+        })
+      )
+      const longer = Guardrail.make(
+        "longer",
+        (given: typeof Loud.Type) =>
+          given.loud.length < 4 ? Guardrail.replace({ loud: "LONG" }, "it is short") : Guardrail.pass,
+        { on: "output" }
+      )
+      const asked: Array<unknown> = []
+      const agent = Agent.make("a", { output: Loud, outputRetries: 0, guardrails: { output: [judge(asked), longer] } })
+      const ways = [
+        (name: string) => MockResponse.toolCall("final_answer", { name }),
+        (name: string) => JSON.stringify({ name })
+      ]
+      for (const answer of ways) {
+        for (const [name, loud] of [["Grace", "GRACE"], ["Ada L.", "HER L."]] as const) {
+          const { state } = yield* ran(Agent.run(agent, "Who?").pipe(Effect.provide(model(answer(name)))))
+          assert.deepStrictEqual(AgentState.output(agent, state), Result.succeed({ loud }))
+          assert.notInclude(JSON.stringify(AgentState.toJson(state)), "Ada")
+          assert.deepStrictEqual(asked.splice(0), [name])
+        }
+        const { error } = yield* ran(Agent.run(agent, "Who?").pipe(Effect.provide(model(answer("Bo")))))
+        assert.include(error?.message, "its replacement doesn't fit")
+        asked.length = 0
       }
     }))
 

@@ -149,6 +149,22 @@ describe("What a tool is asked", () => {
       assert.include(turns(state)[1], `"cents":"lots"`)
     }))
 
+  it.effect("is looked at even if the answer was cut off: it isn't done, but kept", () =>
+    Effect.gen(function*() {
+      const given: Array<unknown> = []
+      const agent = Agent.make("a", { toolkit: Kit, guardrails: { toolCall: [names()] } })
+      const { events, state } = yield* ran(
+        Agent.run(agent, "Go").pipe(Effect.provide([
+          handlers(given),
+          model(MockResponse.withFinishReason(MockResponse.all(pay("Ada"), pay("Mallory")), "length"), done)
+        ]))
+      )
+      assert.deepStrictEqual(given, [])
+      assert.include(turns(state)[1], `pay({"to":"account 7","cents":5}) Interrupted`)
+      assert.include(turns(state)[1], `pay({}) Interrupted`)
+      assert.notMatch(JSON.stringify([AgentState.toJson(state), events]), /Ada|"Mallory"/)
+    }))
+
   it.effect("is given to a guardrail with its call, and with each text in it", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []

@@ -54,14 +54,17 @@ const paramsInstead = ({ id: callId, name }: Call, params: Schema.Json): Happeni
 })
 
 /** Makes the kind of an answer, or of a text if nothing reads it. */
-const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<unknown> => {
+const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<GuardedAnswer.Said> => {
   const context = { stage: "output", agent: loop.definition.name, state } as const
+  const given = ({ value }: GuardedAnswer.Said): unknown => value
   if (codec === undefined) {
     return {
       at: "output",
       context,
-      texts: (value) => [String(value)],
-      putTexts: (_, [text]) => Result.succeed(text)
+      given,
+      put: (_, value) => Result.succeed({ value }),
+      texts: ({ value }) => [String(value)],
+      putTexts: (_, [text]) => Result.succeed({ value: text })
     }
   }
   const declared = DeclaredKeys.ofParams(codec.tool.tool)
@@ -69,11 +72,14 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
   return {
     at: "output",
     context,
-    put: (_, value) => fitting(Result.map(codec.encode(value), () => value)),
+    given,
+    put: (_, value) => fitting(Result.map(codec.encode(value), () => ({ value }))),
     // The texts of a value are those of its JSON.
-    texts: (value) => Texts.textsIn(GuardedAnswer.encode(codec, value), declared),
-    putTexts: (value, texts) =>
-      fitting(codec.decode(Texts.withTexts(GuardedAnswer.encode(codec, value), texts, declared)))
+    texts: (said) => Texts.textsIn(GuardedAnswer.encode(codec, said), declared),
+    putTexts: (said, texts) => {
+      const json = Texts.withTexts(GuardedAnswer.encode(codec, said), texts, declared)
+      return fitting(Result.map(codec.decode(json), (value) => ({ value, raw: () => json })))
+    }
   }
 }
 
@@ -83,10 +89,10 @@ const withValue = (
   { instead, parts, shows }: Seen,
   found: GuardedAnswer.GivenAnswer
 ): Seen => {
-  const { call, value } = found
+  const { call } = found
   const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
-  if (call === undefined) return { ...given, shows: thoughts, instead: textInstead(GuardedAnswer.toText(codec, value)) }
-  return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, value))] }
+  if (call === undefined) return { ...given, shows: thoughts, instead: textInstead(GuardedAnswer.toText(codec, found)) }
+  return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, found))] }
 }
 
 /** Withdraws text that was shown before it was judged. */
@@ -150,12 +156,13 @@ const seeRemark = (
   const text = textIn(parts)
   if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
   const { guardrails, output: codec } = loop.definition
-  const value = codec === undefined ? undefined : Result.getOrUndefined(codec.fromText(text))
-  const isText = value === undefined
+  const read = codec === undefined ? undefined : GuardedAnswer.readText(codec, text)
+  const isText = read?.value === undefined
   const reader = isText ? undefined : codec
-  const isWhole = GuardedAnswer.isAllOf(reader, parts, { call: undefined, value })
-  const kind: Kind<unknown> = { ...kindOf(loop, state, reader), at: "remark" }
-  const checking = check(loop, isText ? guardrails.remark : guardrails.output, isText ? text : value, kind)
+  const found: GuardedAnswer.GivenAnswer = read === undefined || isText ? { value: text, call: undefined } : read
+  const isWhole = GuardedAnswer.isAllOf(reader, parts, found)
+  const kind: Kind<GuardedAnswer.Said> = { ...kindOf(loop, state, reader), at: "remark" }
+  const checking = check(loop, isText ? guardrails.remark : guardrails.output, found, kind)
   return Effect.map(checking, (checked): Seen => {
     if (checked._tag === "Passed" && !checked.isReplaced && isWhole) {
       return { parts, shows: thoughtsAndText, instead: [] }
@@ -179,15 +186,18 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
   })
 }
 
-/** Asks the guardrails on text about answers by calls that don't fit: they go back to the model, and are kept. */
+/**
+ * Asks the guardrails on text about answers by calls that don't fit or were cut off: they go back to the model, and are kept. `gone` says
+ * why they aren't kept as they arrived.
+ */
 const seeMisfits = (
   loop: Loop.Loop,
   state: AgentState,
   parts: ReadonlyArray<AssistantPart>
-): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
+): Effect.Effect<{ readonly kept: ReadonlyArray<AssistantPart>; readonly gone?: string }, never, unknown> => {
   const { guardrails: { remark }, name, output: codec } = loop.definition
-  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isFinalCall)
-  if (codec === undefined || calls.length === 0) return Effect.succeed(parts)
+  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isOfFinal)
+  if (codec === undefined || calls.length === 0) return Effect.succeed({ kept: parts })
   const declared = DeclaredKeys.ofParams(codec.tool.tool)
   const kind: Kind<ReadonlyArray<Schema.Json>> = {
     at: "remark",
@@ -196,10 +206,13 @@ const seeMisfits = (
     putTexts: (params, texts) => Result.succeed(Texts.withTexts(params, texts, declared))
   }
   return Effect.map(check(loop, remark, calls.map(({ params }) => params), kind), (checked) => {
-    if (checked._tag === "Refused") return GuardedAnswer.withoutCalls(parts)
-    if (!checked.isReplaced) return parts
+    if (checked._tag === "Refused") {
+      return { kept: GuardedAnswer.withoutCalls(parts), gone: consequenceOf(checked, "remark", name).reason }
+    }
+    if (!checked.isReplaced) return { kept: parts }
     let at = 0
-    return parts.map((part) => GuardedAnswer.isFinalCall(part) ? { ...part, params: checked.value[at++]! } : part)
+    const kept = parts.map((part) => GuardedAnswer.isOfFinal(part) ? { ...part, params: checked.value[at++]! } : part)
+    return { kept, gone: replacedBy }
   })
 }
 
@@ -218,10 +231,14 @@ const seeSaid = (
     const fitting = seen.parts === parts ? undefined : GuardedAnswer.find(codec, seen.parts, isOver)
     return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
   }
-  return Effect.flatMap(seeMisfits(loop, state, parts), (kept) => {
+  return Effect.flatMap(seeMisfits(loop, state, parts), ({ gone, kept }) => {
     const fitting = seeAgain({ parts: kept, shows: thoughts, instead: [] })
     if (fitting !== undefined) return fitting
-    const seeing = seeRemark(loop, state, kept)
+    if (gone !== undefined) withdraw(loop, gone)
+    const isWithdrawn = gone !== undefined && loop.definition.guardrails.isReleasedEarly
+    const seeing = Effect.map(seeRemark(loop, state, kept), (seen): Seen =>
+      // Withdrawing parameters withdraws the text beside them too, so that is shown again.
+      isWithdrawn ? { ...seen, instead: textInstead(textIn(seen.parts)) } : seen)
     return isOver
       ? Effect.flatMap(seeing, ({ parts }) => {
         const seen: Seen = { parts, shows: thoughts, instead: [] }
@@ -276,20 +293,23 @@ const seeAnswer = (
 ): Effect.Effect<Seen, Fail, unknown> => {
   const { guardrails, name, output } = loop.definition
   const kind = kindOf(loop, state, output)
-  return Effect.flatMap(check(loop, guardrails.output, found.value, kind), (checked): Effect.Effect<Seen, Fail> => {
-    if (checked._tag === "Passed") {
-      if (!checked.isReplaced && isWhole) return Effect.succeed(passed)
-      if (isShown) withdraw(loop, replacedBy)
-      return Effect.succeed(withValue(output, within, { ...found, value: checked.value }))
+  return Effect.flatMap(
+    check<GuardedAnswer.Said>(loop, guardrails.output, found, kind),
+    (checked): Effect.Effect<Seen, Fail> => {
+      if (checked._tag === "Passed") {
+        if (!checked.isReplaced && isWhole) return Effect.succeed(passed)
+        if (isShown) withdraw(loop, replacedBy)
+        return Effect.succeed(withValue(output, within, { call: found.call, ...checked.value }))
+      }
+      if (isShown) withdraw(loop, toMessage(checked, "output"))
+      const consequence = consequenceOf(checked, "output", name)
+      if (consequence._tag === "SendBack") {
+        const parts = GuardedAnswer.sentBack(passed.parts, found)
+        return Effect.succeed({ parts, shows: thoughts, instead: [], feedback: consequence.feedback })
+      }
+      const { message, _tag: tag } = consequence.reason
+      Loop.endRequest(loop, { tag, message })
+      return Effect.fail(consequence)
     }
-    if (isShown) withdraw(loop, toMessage(checked, "output"))
-    const consequence = consequenceOf(checked, "output", name)
-    if (consequence._tag === "SendBack") {
-      const parts = GuardedAnswer.sentBack(passed.parts, found)
-      return Effect.succeed({ parts, shows: thoughts, instead: [], feedback: consequence.feedback })
-    }
-    const { message, _tag: tag } = consequence.reason
-    Loop.endRequest(loop, { tag, message })
-    return Effect.fail(consequence)
-  })
+  )
 }

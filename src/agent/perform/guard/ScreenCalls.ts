@@ -94,6 +94,9 @@ export const look = (loop: Loop.Loop, call: Call, state: AgentState): Effect.Eff
   )
 }
 
+/** Checks whether a call is the model's to make. One that was cut off won't run, but is kept; what a provider ran has its result. */
+const isJudged = ({ providerExecuted, state }: Call): boolean => state._tag === "Pending" || providerExecuted !== true
+
 /**
  * Asks the guardrails about the calls of an answer, in order. Returns the parts that the state holds; `foresee` returns the state with
  * parts.
@@ -105,7 +108,7 @@ export const screen = Effect.fnUntraced(function*(
 ) {
   let seen = parts
   for (const [at, part] of parts.entries()) {
-    if (part._tag !== "Call" || part.state._tag !== "Pending") continue
+    if (part._tag !== "Call" || !isJudged(part)) continue
     seen = seen.with(at, yield* look(loop, part, foresee(seen)))
   }
   note(loop, seen.filter((part) => part._tag === "Call"))
