@@ -207,7 +207,7 @@ describe("What a program gives in a place for data", () => {
           inSession((session) => Effect.scoped(Effect.andThen(Mode.enter(focus), session.exitMode(five)))),
           "The name of a mode is a number"
         ],
-        [inSession((session) => session.schedule({ _tag: "Go" } as never)), "A move between modes is an object"],
+        [inSession((session) => session.schedule({ _tag: "Go" } as never)), "What `schedule` got is an object"],
         [
           inSession((session) => session.schedule({ _tag: "Push", name: 5 } as never)),
           "The name of a mode is a number"

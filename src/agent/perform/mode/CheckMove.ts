@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
 import { kindOf } from "../../../domain/Described.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
@@ -75,6 +76,7 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
 
 /** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
 export const given = (asked: unknown): Move => {
+  if (Predicate.hasProperty(asked, "name")) Wanted.textGiven("The name of a mode", asked.name)
   const move = ModeTransition.read(asked)
   if (move !== undefined) return move
   throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
