@@ -76,7 +76,7 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
 
 /** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
 export const given = (asked: unknown): Move => {
-  if (Predicate.hasProperty(asked, "name")) Wanted.textGiven("The name of a mode", asked.name)
+  if (Predicate.hasProperty(asked, "name")) Wanted.textGiven("The name of a mode", asked.name as string)
   const move = ModeTransition.read(asked)
   if (move !== undefined) return move
   throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
