@@ -39,6 +39,9 @@ const isConversation = (u: unknown): u is Conversation => Predicate.hasProperty(
 /** Returns a value if it is a conversation, or throws. */
 export const conversation = wanted("conversation", isConversation)
 
+/** Returns a value if it is a list of parts, or throws. */
+export const parts = wanted("list of parts", Array.isArray)
+
 /** Returns a value if it is a list of turns, or throws. */
 export const turns = wanted("list of turns", Array.isArray)
 

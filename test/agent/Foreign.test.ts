@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema, Stream } from "effect"
-import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
+import { AiError, LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -160,6 +160,103 @@ describe("What a program gives in a place for data", () => {
       ]
     ]
     for (const [run, said] of places) assert.throws(run, said)
+  })
+
+  it("and is missing in a part, is left out; of a wrong type, it is refused by its name", () => {
+    const none = undefined as never
+    const made: ReadonlyArray<Conversation.UserPart> = [
+      Conversation.file("image/png", "AAAA", { fileName: none, metadata: none }),
+      { _tag: "File", mediaType: "image/png", data: "AAAA", fileName: none, metadata: none },
+      Conversation.text("Hi", none),
+      { _tag: "Text", text: "Hi", metadata: none }
+    ]
+    const answer: ReadonlyArray<Conversation.AssistantPart> = [
+      { _tag: "Reasoning", text: "Hm.", metadata: none },
+      { _tag: "Source", id: "1", title: "A", url: none, mediaType: none, fileName: none, metadata: none }
+    ]
+    const usage = { input: 1, output: none }
+    const conversation = Conversation.make([
+      Conversation.user(made),
+      Conversation.assistant("b", answer, { usage }),
+      Conversation.user("Go on.")
+    ])
+    stored(AgentState.make("b", { conversation }))
+    stored(AgentState.ask(asked, made, 0))
+    stored(Story.tellOrThrow(AgentState.make("b"), Story.userSays(made), Story.modelAnswers("Yes.")))
+    const wrong = [null, 5, {}, [], Promise.resolve("a")].map((given) => given as never)
+    const metadata = [null, 5, "a", []].map((given) => given as never)
+    for (const fileName of wrong) {
+      assert.throws(() => Conversation.file("image/png", "AAAA", { fileName }), `A file is wrong at "/fileName"`)
+      for (const part of [made[1]!, answer[1]!]) {
+        assert.throws(
+          () => Conversation.assistant("b", [{ ...part, fileName } as never]),
+          `Part 0 of an answer is wrong at "/fileName": Expected string`
+        )
+      }
+      const input = [made[0]!, { ...made[1]!, fileName }]
+      for (
+        const run of [
+          () => Conversation.user(input),
+          () => AgentState.ask(asked, input, 0),
+          () => AgentState.editAt(asked, 0, input),
+          () => Story.tell(AgentState.make("b"), Story.userSays(input))
+        ]
+      ) assert.throws(run, `Part 1 of an input is wrong at "/fileName": Expected string`)
+      assert.throws(() => Conversation.assistant(fileName, "Hi"), `The turn of an assistant is wrong at "/agent"`)
+      assert.throws(() => Conversation.call(fileName, "ship", {}), "The id of a call is ")
+      assert.throws(() => Conversation.call("c1", fileName, {}), "The name of a call is ")
+    }
+    for (const given of metadata) {
+      const said = `is wrong at "/metadata": Expected object`
+      assert.throws(() => Conversation.text("Hi", given), `A text ${said}`)
+      assert.throws(() => Conversation.file("a/b", "AAAA", { metadata: given }), `A file ${said}`)
+      for (const part of made) {
+        assert.throws(() => Conversation.user([{ ...part, metadata: given }]), `Part 0 of an input ${said}`)
+      }
+    }
+    for (const data of [new Uint16Array(1), new DataView(new ArrayBuffer(1)), 5, null]) {
+      assert.throws(() => Conversation.file("a/b", data as never), `A file is wrong at "/data"`)
+    }
+    for (
+      const [options, said] of [
+        [{ usage: { input: "1" } }, "/usage/input"],
+        [{ usage: 5 }, "/usage"],
+        [{ finishReason: "done" }, "/finishReason"]
+      ] as const
+    ) {
+      assert.throws(
+        () => Conversation.assistant("b", "Hi", options as never),
+        `The turn of an assistant is wrong at "${said}"`
+      )
+    }
+    assert.throws(
+      () => Conversation.assistant("b", five),
+      "`Conversation.assistant` gave no list of parts but a number"
+    )
+  })
+
+  it("in an imported prompt is refused by its name, if it has a wrong type", () => {
+    const imported = (role: "user" | "assistant", ...content: ReadonlyArray<unknown>) =>
+      Conversation.fromPrompt(
+        Prompt.fromMessages([{ ...Prompt.makeMessage("user", { content: [] }), role, content }] as never)
+      )
+    const file = Prompt.makePart("file", { mediaType: "a/b", data: "AAAA" })
+    const text = Prompt.makePart("text", { text: "Hi" })
+    const call = Prompt.makePart("tool-call", { id: "c1", name: "ship", params: {}, providerExecuted: false })
+    const none = { fileName: undefined, options: undefined }
+    const { conversation } = imported("user", { ...file, ...none }, { ...text, ...none })
+    stored(AgentState.make("b", { conversation }))
+    for (
+      const [part, said] of [
+        [{ ...file, fileName: null }, `A part of message 0 is wrong at "/fileName": Expected string`],
+        [{ ...file, data: 5 }, `A part of message 0 is wrong at "/data"`],
+        [{ ...file, mediaType: 5 }, `A part of message 0 is wrong at "/mediaType": Expected string`],
+        [{ ...text, text: 5 }, `A part of message 0 is wrong at "/text": Expected string`],
+        [{ ...call, id: 5 }, "The id of a call in message 0 is a number, not a text"],
+        [{ ...call, name: 5 }, "The name of a call in message 0 is a number, not a text"]
+      ] as const
+    ) assert.throws(() => imported("assistant", part), said)
+    assert.throws(() => Conversation.fromPrompt(Prompt.empty, { agent: five }), "The name of an agent is a number")
   })
 
   it.effect("and must be a text or a setting, ends what was given it, by its name", () =>

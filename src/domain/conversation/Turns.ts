@@ -6,12 +6,24 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
+import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../CallIds.ts"
+import * as Fits from "../Fits.ts"
 import * as JsonValue from "../JsonValue.ts"
 import * as Part from "../Part.ts"
 import * as PartCopy from "../PartCopy.ts"
-import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
+import {
+  type Assistant,
+  type AssistantPart,
+  type Call,
+  type CallState,
+  type Conversation,
+  type Settled,
+  Turn,
+  type User
+} from "../StateSchema.ts"
 import * as Summarized from "../Summarized.ts"
+import * as Wanted from "../Wanted.ts"
 import { isQuestion } from "./Sending.ts"
 import { withTurns } from "./Summaries.ts"
 
@@ -34,6 +46,12 @@ export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
   parts: PartCopy.fromInput(input)
 })
 
+/** What an assistant's turn says beside its parts. */
+const checkTurn = Fits.check(() => {
+  const { agent, finishReason, usage } = Turn.cases.Assistant.fields
+  return Schema.Struct({ agent, finishReason, usage })
+})
+
 /**
  * Makes an assistant turn of an agent: from a text, or from parts.
  *
@@ -52,14 +70,15 @@ export const assistant = (
 ): Assistant => {
   const parts = typeof answer === "string"
     ? [Part.text(answer)]
-    : answer.map((part) => isCall(part) ? part : PartCopy.from(part))
-  return {
-    _tag: "Assistant",
+    : Wanted.parts("`Conversation.assistant`", answer).map((part, at) =>
+      isCall(part) ? part : PartCopy.from(`Part ${at} of an answer`, part)
+    )
+  const said = checkTurn("The turn of an assistant", {
     agent,
-    parts,
-    usage: options?.usage ?? {},
+    usage: Fits.withoutUndefined(options?.usage ?? {}),
     finishReason: options?.finishReason ?? (parts.some(isCall) ? "tool-calls" : "stop")
-  }
+  })
+  return { _tag: "Assistant", agent, parts, usage: said.usage, finishReason: said.finishReason }
 }
 
 /**
@@ -70,8 +89,8 @@ export const assistant = (
  */
 export const call = (id: string, name: string, params: Call["params"], state?: CallState): Call => ({
   _tag: "Call",
-  id,
-  name,
+  id: Wanted.textGiven("The id of a call", id),
+  name: Wanted.textGiven("The name of a call", name),
   params: JsonValue.fromUnknown(params),
   state: state ?? { _tag: "Pending" }
 })
