@@ -67,7 +67,7 @@ export const resultOf = (
 ): Pick<Settled, "result" | "modelOutput" | "metadata"> => ({
   result: jsonOf(part.result, { message, id, field: "result" }, report),
   ...(part.modelOutput === undefined ? undefined : {
-    modelOutput: PartCopy.fromOutput(part.modelOutput).map((output) => ({
+    modelOutput: PartCopy.fromOutput(`a result in message ${message}`, part.modelOutput).map((output) => ({
       ...output,
       options: metadataOf(output.options, { message, id }, report).metadata ?? {}
     }))

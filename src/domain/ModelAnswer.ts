@@ -140,7 +140,9 @@ const settledOf = (part: Of<"tool-result">): Settled => {
     _tag: "Settled",
     outcome: part.isFailure ? "Failed" : "Succeeded",
     result,
-    ...(part.modelOutput === undefined ? undefined : { modelOutput: fromOutput(part.modelOutput) }),
+    ...(part.modelOutput === undefined
+      ? undefined
+      : { modelOutput: fromOutput("a provider's result", part.modelOutput) }),
     ...withMetadata(part.metadata)
   }
 }

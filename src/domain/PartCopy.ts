@@ -3,13 +3,14 @@
  *
  * @since 0.1.0
  */
-import type * as Prompt from "effect/ai/Prompt"
+import * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { kindOf } from "./Described.ts"
 import * as Fits from "./Fits.ts"
 import * as Part from "./Part.ts"
 import { dataOf, metadataOf, withJson } from "./PartFields.ts"
+import * as Wanted from "./Wanted.ts"
 
 const check = Fits.check(() => Schema.Union([Part.Text, Part.Reasoning, Part.File, Part.Source]))
 
@@ -34,12 +35,23 @@ export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): Readonl
   return input.map(userPart)
 }
 
-/** Copies the part of a result that the model reads. */
+const checkOutput = Fits.check(() => Prompt.ToolModelOutputPart)
+
+/** Copies a part, and leaves what has a wrong type for a check to find. */
+const outputPart = (part: Prompt.ToolModelOutputPart): Prompt.ToolModelOutputPart => {
+  if (!Fits.hasFields(part)) return part
+  const { options = {} } = part
+  const given = {
+    ...Fits.withoutUndefined(part),
+    options: Fits.hasFields(options) ? metadataOf(options) : options,
+    ...(part.type === "file" ? { data: dataOf(part.data) } : undefined)
+  }
+  return Prompt.makePart(part.type, given)
+}
+
+/** Copies what the model reads of a result. Throws a `TypeError` that names a wrong field; `whose` says who gave it. */
 export const fromOutput = (
+  whose: string,
   parts: ReadonlyArray<Prompt.ToolModelOutputPart>
 ): ReadonlyArray<Prompt.ToolModelOutputPart> =>
-  parts.map((part) => ({
-    ...part,
-    ...(part.type === "file" ? { data: dataOf(part.data) } : undefined),
-    options: metadataOf(part.options)
-  }))
+  Wanted.parts(whose, parts).map((part, at) => checkOutput(`Part ${at} of ${whose}`, outputPart(part)))

@@ -235,6 +235,41 @@ describe("What a program gives in a place for data", () => {
     )
   })
 
+  it.effect("and is what the model reads of a result, is kept, or ends the run with a defect that names the tool", () =>
+    Effect.gen(function*() {
+      const run = (output: unknown) => {
+        const Camera = Toolkit.make(
+          Tool.make("shoot", { success: Schema.String, toModelOutput: () => output as ReadonlyArray<Prompt.TextPart> })
+        )
+        return Agent.run(Agent.make("b", { toolkit: Camera }), "Go").pipe(
+          Effect.provide(Camera.toLayer({ shoot: () => Effect.succeed("done") })),
+          Effect.provide(model(MockResponse.toolCall("shoot", {}), "Done."))
+        )
+      }
+      const image = { type: "file", mediaType: "image/png", data: "AAAA" }
+      const none = { fileName: undefined, options: undefined }
+      stored(yield* run([{ ...image, ...none }, { type: "text", text: "Hi", options: { a: new Date(0) } }]))
+      const wrong: ReadonlyArray<readonly [output: unknown, said: string]> = [
+        [
+          [{ type: "text", text: 5 }],
+          `Part 0 of \`toModelOutput\` of tool "shoot" is wrong at "/text": Expected string`
+        ],
+        [[{ type: "text" }], "is wrong at \"/text\": Missing key"],
+        [[{ ...image, fileName: null }], "is wrong at \"/fileName\""],
+        [[{ ...image, data: 5 }], "is wrong at \"/data\""],
+        [[image, { type: "sound" }], "Part 1 of `toModelOutput` of tool \"shoot\" is wrong"],
+        [[null], "Part 0 of `toModelOutput` of tool \"shoot\" is wrong"],
+        [[{ type: "text", text: "Hi", options: 5 }], "is wrong at \"/options\""],
+        [Promise.resolve([]), "`toModelOutput` of tool \"shoot\" gave no list of parts but a Promise"],
+        ["Hi", "`toModelOutput` of tool \"shoot\" gave no list of parts but a string"]
+      ]
+      for (const [output, said] of wrong) {
+        const defect = Cause.squash(yield* Effect.flip(Effect.sandbox(run(output))))
+        assert.instanceOf(defect, TypeError, said)
+        assert.include(String(defect), said)
+      }
+    }))
+
   it("in an imported prompt is refused by its name, if it has a wrong type", () => {
     const imported = (role: "user" | "assistant", ...content: ReadonlyArray<unknown>) =>
       Conversation.fromPrompt(

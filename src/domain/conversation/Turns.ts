@@ -12,11 +12,12 @@ import * as Fits from "../Fits.ts"
 import * as JsonValue from "../JsonValue.ts"
 import * as Part from "../Part.ts"
 import * as PartCopy from "../PartCopy.ts"
+import { withJson } from "../PartFields.ts"
 import {
   type Assistant,
   type AssistantPart,
   type Call,
-  type CallState,
+  CallState,
   type Conversation,
   type Settled,
   Turn,
@@ -51,6 +52,18 @@ const checkTurn = Fits.check(() => {
   const { agent, finishReason, usage } = Turn.cases.Assistant.fields
   return Schema.Struct({ agent, finishReason, usage })
 })
+
+const checkState = Fits.check(() => CallState)
+
+/** Copies the state of a call with JSON as its result. The state of a called agent stays as it is. */
+const stateOf = (state: CallState): CallState => {
+  if (state._tag === "Delegated") return state
+  if (!("result" in state)) return checkState("The state of a call", Fits.withoutUndefined(state))
+  const { modelOutput } = state
+  const result = JsonValue.fromUnknown(state.result)
+  const read = modelOutput === undefined ? undefined : PartCopy.fromOutput("`modelOutput` of a call", modelOutput)
+  return checkState("The state of a call", withJson({ ...state, result, modelOutput: read }))
+}
 
 /**
  * Makes an assistant turn of an agent: from a text, or from parts.
@@ -92,7 +105,7 @@ export const call = (id: string, name: string, params: Call["params"], state?: C
   id: Wanted.textGiven("The id of a call", id),
   name: Wanted.textGiven("The name of a call", name),
   params: JsonValue.fromUnknown(params),
-  state: state ?? { _tag: "Pending" }
+  state: state === undefined ? { _tag: "Pending" } : stateOf(state)
 })
 
 /**

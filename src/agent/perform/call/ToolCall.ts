@@ -56,7 +56,9 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
     settlement: {
       outcome: "Succeeded",
       result,
-      ...(modelOutput === undefined ? undefined : { modelOutput: fromOutput(modelOutput) })
+      ...(modelOutput === undefined
+        ? undefined
+        : { modelOutput: fromOutput(`\`toModelOutput\` of tool "${tool.name}"`, modelOutput) })
     },
     own: Exit.succeed(value)
   }
