@@ -107,8 +107,8 @@ const open = Effect.fnUntraced(function*(id: string) {
 /**
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
- * The state is saved when a run begins, when a model has asked for calls, after each call's result and every step, at the end of
- * each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
+ * The state is saved when a run begins, when a model has asked for calls or a program invokes a tool, after each call's result and every
+ * step, at the end of each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
  * anything else: `StoreConflict` if another session has saved under the id, or `StoreUnavailable`.
  *
  * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
