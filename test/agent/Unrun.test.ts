@@ -165,6 +165,12 @@ const places: Readonly<Record<string, Place>> = {
     run: (f) => both(HandoffPolicy.make({ names: ["b", "c"], decide: f })),
     isPlain: true
   },
+  "the delegate of a manager": {
+    names: "`delegate` of `HandoffPolicy.manager`",
+    fitting: undefined,
+    run: (f) => both(HandoffPolicy.manager("b", ["c"], { delegate: f })),
+    isPlain: true
+  },
   "HandoffPolicy.when": {
     names: "`HandoffPolicy.when`",
     fitting: false,

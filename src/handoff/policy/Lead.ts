@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import * as Offer from "./Offer.ts"
 import { type HandoffPolicy, make } from "./Policy.ts"
 import { controlled } from "./Sequential.ts"
@@ -52,7 +53,11 @@ export const manager = <const Lead extends string, const Member extends string>(
     decide: (state) => {
       if (members.includes(state.agent)) return { target: lead, reason: `"${state.agent}" has answered` }
       const target = state.agent === lead ? delegate?.(state, team) : undefined
-      return target === undefined ? undefined : { target, reason: `"${lead}" delegates to "${target}"` }
+      if (target === undefined) return undefined
+      return {
+        target: Wanted.name("`delegate` of `HandoffPolicy.manager`", target),
+        reason: `"${lead}" delegates to "${target}"`
+      }
     }
   })
 }
