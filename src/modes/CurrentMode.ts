@@ -186,14 +186,15 @@ const valueOf = (operation: string, key: string): Effect.Effect<Schema.Json | un
  * @category combinators
  * @since 0.1.0
  */
-export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> => put("Mode.set", key, value)
+export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
+  put("Mode.set", key, () => Wanted.value("What calls `Mode.set`", value))
 
-const put = (operation: string, key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
+const put = (operation: string, key: string, value: () => Schema.Json): Effect.Effect<void, ModeError> =>
   inMode(operation, () =>
     adjust(operation, {
       _tag: "ValueSet",
       key: Wanted.textGiven(`The key of \`${operation}\``, key),
-      value: JsonValue.frozen(value)
+      value: JsonValue.frozen(value())
     }))
 
 /**
@@ -207,7 +208,10 @@ export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
 ): Effect.Effect<void, ModeError> =>
-  Effect.flatMap(valueOf("Mode.update", key), (value) => put("Mode.update", key, f(value)))
+  Effect.flatMap(
+    valueOf("Mode.update", key),
+    (value) => put("Mode.update", key, () => Wanted.value("The function of `Mode.update`", f(value)))
+  )
 
 /**
  * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay

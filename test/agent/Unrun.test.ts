@@ -202,6 +202,20 @@ const places: Readonly<Record<string, Place>> = {
     responses: [MockResponse.toolCall("enter_m_mode", {}), MockResponse.toolCall("exit_current_mode", {})],
     takesExits: true
   },
+  "Mode.update": {
+    names: "`Mode.update`",
+    fitting: 1,
+    run: (f) => withMode({ enter: () => Effect.orDie(Mode.update("count", f)) }),
+    responses: [MockResponse.toolCall("enter_m_mode", {})],
+    isPlain: true
+  },
+  "the value of Mode.set": {
+    names: "`Mode.set`",
+    fitting: 1,
+    run: (f) => withMode({ enter: () => Effect.orDie(Effect.suspend(() => Mode.set("count", f()))) }),
+    responses: [MockResponse.toolCall("enter_m_mode", {})],
+    isPlain: true
+  },
   "an observer": {
     names: "An observer",
     fitting: undefined,
