@@ -31,6 +31,9 @@ export const textGiven = (what: string, given: string): string => {
 /** Returns a value if it is a boolean, or throws: as a condition a Promise would count as true, and `undefined` as false. */
 export const boolean = wanted("boolean", Predicate.isBoolean)
 
+/** Returns a value if it is a number, or throws. */
+export const number = wanted("number", Predicate.isNumber)
+
 /** Returns a value if it is a name, or throws. */
 export const name = wanted("name", Predicate.isString)
 

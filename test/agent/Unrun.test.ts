@@ -228,6 +228,12 @@ const places: Readonly<Record<string, Place>> = {
     run: (f) => within(f),
     isPlain: true
   },
+  "the size of a context window": {
+    names: "`maxTokens` of a context window",
+    fitting: 10_000,
+    run: (f) => Agent.run(Agent.make("a", { contextWindow: ContextWindow.make({ maxTokens: f }) }), "Go."),
+    isPlain: true
+  },
   "a summary": {
     names: "`ContextWindow.summarize`",
     fitting: "They talked.",
