@@ -42,7 +42,7 @@ const outputPart = (part: Prompt.ToolModelOutputPart): Prompt.ToolModelOutputPar
   if (!Fits.hasFields(part)) return part
   const { options = {} } = part
   const given = {
-    ...Fits.withoutUndefined(part),
+    ...part,
     options: Fits.hasFields(options) ? metadataOf(options) : options,
     ...(part.type === "file" ? { data: dataOf(part.data) } : undefined)
   }

@@ -15,6 +15,7 @@ import * as Result from "effect/Result"
 import * as Part from "../../../domain/Part.ts"
 import { fromInput } from "../../../domain/PartCopy.ts"
 import type { AgentState, Turn, User } from "../../../domain/StateSchema.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 import { judgesInput, type StagedGuardrail } from "../../definition/guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -78,7 +79,10 @@ const kindOf = (
   at: "input",
   context: { stage: "input", agent, state },
   put: (_, given) =>
-    Result.try({ try: () => fromInput(given as User["parts"]), catch: () => "it isn't a list of texts and files" }),
+    Result.try({
+      try: () => fromInput(Wanted.parts("A guardrail on inputs", given as User["parts"])),
+      catch: () => "it isn't a list of texts and files"
+    }),
   texts: textsOf,
   judgeTexts: InPlace.judge,
   putTexts: (parts, texts) => Result.succeed(withTexts(parts, texts)),
