@@ -100,7 +100,7 @@ const answer = <Event>(
   isSame: (call: Call) => boolean,
   make: (call: Call, where: Pick<CallApproved, "path" | "calls" | "callId" | "name">) => Untimed<Event>
 ): Answer<Event> => {
-  const located = locate(self, callId, isAnswerable)
+  const located = locate(self, Wanted.textGiven("The id of a call", callId), isAnswerable)
   if (located?.call.state._tag === "AwaitingApproval") {
     const { call, calls, path } = located
     return Result.succeed(make(call, { path, calls, callId, name: call.name }))

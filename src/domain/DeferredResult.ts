@@ -91,7 +91,7 @@ export const giving = (
   callId: string,
   given: Given
 ): Result.Result<Untimed<ResultGiven> | undefined, NotAwaitingResult> => {
-  const located = locate(self, callId, isGivable)
+  const located = locate(self, Wanted.textGiven("The id of a call", callId), isGivable)
   if (located?.call.state._tag === "AwaitingResult") {
     const { call: { name }, calls, path } = located
     return Result.succeed({ _tag: "ResultGiven", path, calls, callId, name, ...given })

@@ -7,7 +7,6 @@
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { kindOf } from "./Described.ts"
-import type { Conversation } from "./StateSchema.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
@@ -37,7 +36,7 @@ export const number = wanted("number", Predicate.isNumber)
 /** Returns a value if it is a name, or throws. */
 export const name = wanted("name", Predicate.isString)
 
-const isConversation = (u: unknown): u is Conversation => Predicate.hasProperty(u, "turns") && Array.isArray(u.turns)
+const isConversation = (u: unknown): boolean => Predicate.hasProperty(u, "turns") && Array.isArray(u.turns)
 
 /** Returns a value if it is a conversation, or throws. */
 export const conversation = wanted("conversation", isConversation)

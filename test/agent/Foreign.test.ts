@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema, Stream } from "effect"
 import { AiError, LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -12,10 +13,13 @@ import {
   type AgentStatus,
   Conversation,
   Group,
+  Guardrail,
   Handoff,
   HandoffPolicy,
   Mode,
+  ModeTransition,
   Session,
+  StopWhen,
   SystemPrompt
 } from "troupe"
 import { MockModel, MockResponse, Story } from "troupe/testing"
@@ -157,7 +161,21 @@ describe("What a program gives in a place for data", () => {
       [
         () => AgentState.deny(awaiting(Story.approvalIsRequested("c1")), "c1", five),
         "The reason of a denial is a number, not a text"
-      ]
+      ],
+      [() => AgentState.approve(asked, five), "The id of a call is a number, not a text"],
+      [() => AgentState.deny(asked, five, "No."), "The id of a call is a number, not a text"],
+      [() => AgentState.giveResult(asked, five, 1), "The id of a call is a number, not a text"],
+      [() => AgentState.giveFailure(asked, five, "No."), "The id of a call is a number, not a text"],
+      [() => ModeTransition.push(five), "The name of a mode is a number, not a text"],
+      [() => ModeTransition.switch(five), "The name of a mode is a number, not a text"],
+      [() => Mode.make(five, { enter: () => Effect.void }), "The name of a mode is a number, not a text"],
+      [() => Mode.make("m", { toolName: five, enter: () => Effect.void }), "The name of a tool is a number"],
+      [() => Guardrail.make(five, () => Guardrail.pass), "The name of a guardrail is a number, not a text"],
+      [() => Session.store(five), "The id of a session is a number, not a text"],
+      [() => Handoff.to(five), "The name of an agent is undefined, not a text"],
+      [() => Handoff.to("c", { toolName: five }), "The name of a tool is a number, not a text"],
+      [() => Agent.asTool(Agent.make("c"), { name: five }), "The name of a tool is a number, not a text"],
+      [() => StopWhen.toolCalled(five), "The name of a tool is a number, not a text"]
     ]
     for (const [run, said] of places) assert.throws(run, said)
   })
@@ -326,7 +344,23 @@ describe("What a program gives in a place for data", () => {
           inSession((session) => session.configure({ toolChoice: five })),
           "Not conversation settings at \"/toolChoice\""
         ],
-        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"]
+        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"],
+        [inSession((session) => session.enterMode(five)), "The name of a mode is a number"],
+        [inSession((session) => session.exitMode(five)), "The name of a mode is a number"],
+        [inSession((session) => session.schedule({ _tag: "Push", name: five })), "The name of a mode is a number"],
+        [
+          inSession((session) => session.schedule(five)),
+          "What requests a move between modes gave no move but a number"
+        ],
+        [inSession(() => Mode.schedule({ _tag: "Switch", name: five })), "The name of a mode is a number"],
+        [inSession((session) => session.approve(five)), "The id of a call is a number"],
+        [inSession((session) => session.approve(five, { params: {} })), "The id of a call is a number"],
+        [inSession((session) => session.deny(five, "No.")), "The id of a call is a number"],
+        [inSession((session) => session.giveResult(five, 1)), "The id of a call is a number"],
+        [inSession((session) => session.giveFailure(five, "No.")), "The id of a call is a number"],
+        [inSession((session) => session.pin("0" as never)), "What pins a turn gave no number but a string"],
+        [Effect.provide(Session.load(five), KeyValueStore.layerMemory), "The id of a session is a number"],
+        [Effect.provide(Session.remove(five), KeyValueStore.layerMemory), "The id of a session is a number"]
       ]
       for (const [run, said] of places) {
         const exit = yield* Effect.exit(run)

@@ -14,6 +14,7 @@ import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import { merge, type SettingsChange } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type CallError, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
@@ -77,10 +78,13 @@ export const enter = (
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
 export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
   runAlone(session, "exitMode", (loop) => {
+    if (name !== undefined) Wanted.textGiven("The name of a mode", name)
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
-    if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    if (name !== undefined && name !== top) {
+      return Effect.fail(because(new NotOnTop({ mode: name, stack })))
+    }
     const left = Effect.flatMapEager(
       resumeFor(loop, "exitMode"),
       () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })

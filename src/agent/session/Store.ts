@@ -19,8 +19,9 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
-import { InvalidName } from "../../domain/InvalidName.ts"
+import { named } from "../../domain/InvalidName.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import type { SessionError } from "./SessionError.ts"
 import * as StoredLog from "./StoredLog.ts"
 import { makeWriter } from "./StoreWriter.ts"
@@ -119,9 +120,11 @@ const open = Effect.fnUntraced(function*(id: string) {
  * @since 0.1.0
  */
 export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => {
-  if (id === "") throw new InvalidName({ what: "session", name: id })
+  named("session", id)
   return { id, open: open(id) }
 }
+
+const idGiven = (id: string): string => Wanted.textGiven("The id of a session", id)
 
 /**
  * Returns the state that was saved last under an id, or `undefined` if there is none.
@@ -133,7 +136,7 @@ export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueSto
  * @since 0.1.0
  */
 export const load = (id: string): Effect.Effect<AgentState | undefined, SessionError, KeyValueStore.KeyValueStore> =>
-  Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, id), (stored) => stored?.state))
+  Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, idGiven(id)), (stored) => stored?.state))
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
@@ -146,7 +149,7 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueStore.KeyValueStore> =>
   Effect.gen(function*() {
     const store = yield* environment
-    const keys = yield* StoredLog.keysIn(store, id)
+    const keys = yield* StoredLog.keysIn(store, idGiven(id))
     // The head is removed first: after that, nobody reads the rest.
     yield* Effect.andThen(store.remove(id), Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }))
       .pipe(

@@ -4,10 +4,12 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import type { ModeFrame } from "../../../domain/StateSchema.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import { because, isModeError, LessIsolated, NoMode, type Reason, UnknownMode } from "../../../modes/ModeError.ts"
 import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
@@ -29,7 +31,7 @@ export const find = (
   name: string,
   around: ModeFrame | undefined
 ): ModeEntry | Exclude<Reason, { readonly _tag: "ParamsRejected" }> => {
-  const entry = modes.get(name)
+  const entry = modes.get(Wanted.textGiven("The name of a mode", name))
   return entry === undefined
     ? new UnknownMode({ mode: name, available: [...modes.keys()] })
     : findObstacle(entry, around) ?? entry
@@ -71,8 +73,12 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
     (params) => withParams(transition, params)
   )
 
+const isMove = (u: unknown): boolean =>
+  Predicate.hasProperty(u, "_tag") && Predicate.isString(u._tag) && u._tag in ModeTransition.ModeTransition.cases
+
 /** Returns a requested move, or fails if it isn't possible. */
 export const check = (loop: Loop, transition: Move): Effect.Effect<Move, unknown, unknown> => {
+  if (!isMove(transition)) throw Wanted.gaveNo("What requests a move between modes", "move", transition)
   const height = loop.state.modes.length
   const pending = ModeTransition.pending(transition, height)
   if (pending === undefined) return Effect.succeed(transition)
