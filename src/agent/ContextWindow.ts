@@ -30,7 +30,7 @@ import type { AgentState } from "../domain/StateSchema.ts"
 import type { CountTokens } from "../domain/TokenEstimate.ts"
 import { type ContextWindow, TypeId } from "./definition/window/WindowType.ts"
 import { windowPrompts } from "./perform/window/PromptInWindow.ts"
-import { InvalidWindow, limitOf } from "./window/InvalidWindow.ts"
+import { InvalidWindow, limitOf, shown } from "./window/InvalidWindow.ts"
 import { type Chooser, oldestFirst, stepsOf, type Strategy } from "./window/Strategy.ts"
 
 export type { Room, Stays, WindowTurn } from "../domain/window/WindowTurn.ts"
@@ -81,29 +81,29 @@ export interface Options<E, R> {
 }
 
 const targetOf = (value: number): number => {
-  if (value > 0 && value <= 1) return value
-  throw new InvalidWindow({ option: "target", issue: `is ${value}, not above 0 and up to 1` })
+  if (typeof value === "number" && value > 0 && value <= 1) return value
+  throw new InvalidWindow({ option: "target", issue: `is ${shown(value)}, not above 0 and up to 1` })
 }
 
 /** Returns the counting function with checked results. Throws `InvalidWindow` if the function returns an invalid count. */
 const counting = (count: CountTokens): CountTokens => {
   const checked: CountTokens = (text) => {
     const tokens = count(text)
-    if (tokens >= 0) return tokens
+    if (typeof tokens === "number" && tokens >= 0) return tokens
     throw new InvalidWindow({
       option: "count",
-      issue: `returned ${tokens} for ${JSON.stringify(text.slice(0, 20))}, not a number from 0 on`
+      issue: `returned ${shown(tokens)} for ${JSON.stringify(text.slice(0, 20))}, not a number from 0 on`
     })
   }
   checked("text")
   return checked
 }
 
-/** Returns the function with checked results. A result that is no number would let nothing through and say why in no words. */
+/** Returns the function with checked results. What is no number would let nothing through and say why in no words. */
 const sizing = (maxTokens: (state: AgentState) => number) => (state: AgentState): number => {
   const size = maxTokens(state)
   if (typeof size === "number" && !Number.isNaN(size)) return size
-  throw new InvalidWindow({ option: "maxTokens", issue: `returned ${size}, not a number` })
+  throw new InvalidWindow({ option: "maxTokens", issue: `returned ${shown(size)}, not a number` })
 }
 
 const reserveOf = (reserve: number, maxTokens: number): number => {
@@ -135,7 +135,8 @@ export const make = <E = never, R = never>(options: Options<E, R>): ContextWindo
     })
   }
   const summarizes = steps.some(({ _tag }) => _tag === "Summarize")
-  const size = typeof maxTokens === "number" ? limitOf("maxTokens", maxTokens, 1) : Infinity
+  const isFixed = maxTokens !== undefined && typeof maxTokens !== "function"
+  const size = isFixed ? limitOf("maxTokens", maxTokens, 1) : Infinity
   return {
     [TypeId]: {
       performer: windowPrompts,

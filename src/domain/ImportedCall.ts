@@ -9,6 +9,7 @@ import { jsonOf, metadataOf, resultOf } from "./ImportedPart.ts"
 import type { Asked, LocatedPart, PairedCall } from "./Pairing.ts"
 import type { Report } from "./Repair.ts"
 import type { Call, CallState, Settled } from "./StateSchema.ts"
+import * as Wanted from "./Wanted.ts"
 
 export const dropResponse = ({ message, part }: NonNullable<Asked["response"]>, report: Report): void => {
   const { approvalId, approved, reason } = part
@@ -103,8 +104,8 @@ const stateOf = (call: PairedCall, id: string, canWait: boolean, report: Report)
 /** Drafts a call from its message; `finish` completes it once all ids are known. */
 export const draft = (call: PairedCall): Call => ({
   _tag: "Call",
-  id: call.part.id,
-  name: call.part.name,
+  id: Wanted.textGiven(`The id of a call in message ${call.message}`, call.part.id),
+  name: Wanted.textGiven(`The name of a call in message ${call.message}`, call.part.name),
   params: null,
   state: { _tag: "Pending" },
   ...(call.part.providerExecuted || call.result?.part.providerExecuted === true

@@ -8,7 +8,7 @@ import type * as Schema from "effect/Schema"
 import * as ForeignValue from "./ForeignValue.ts"
 import type { LocatedPart } from "./Pairing.ts"
 import type * as Part from "./Part.ts"
-import { dataOf, fromOutput } from "./PartCopy.ts"
+import * as PartCopy from "./PartCopy.ts"
 import type { Report, ValueMadeJson } from "./Repair.ts"
 import type { Settled } from "./StateSchema.ts"
 
@@ -23,11 +23,11 @@ export const jsonOf = (value: unknown, place: ValuePlace, report: Report, missin
 
 /** Returns the options of a part, if it has any. */
 export const metadataOf = (
-  options: Prompt.ProviderOptions,
+  options: Prompt.ProviderOptions | undefined,
   place: Omit<ValuePlace, "field">,
   report: Report
 ): { readonly metadata?: Part.Metadata } => {
-  const entries = Object.entries(options)
+  const entries = Object.entries(options ?? {})
   return entries.length === 0 ? {} : {
     metadata: Object.fromEntries(
       entries.map(([provider, value]) => [provider, jsonOf(value, { ...place, field: "metadata" }, report)])
@@ -40,15 +40,24 @@ export const spokenOf = <Tag extends "Text" | "Reasoning">(
   { options, text }: Prompt.TextPart | Prompt.ReasoningPart,
   message: number,
   report: Report
-) => ({ _tag, text, ...metadataOf(options, { message }, report) })
+): Extract<Part.Text | Part.Reasoning, { readonly _tag: Tag }> =>
+  PartCopy.from(
+    `A part of message ${message}`,
+    // The compiler doesn't know which of the two a tag means.
+    { _tag, text, ...metadataOf(options, { message }, report) } as Extract<
+      Part.Text | Part.Reasoning,
+      { readonly _tag: Tag }
+    >
+  )
 
-export const fileOf = (part: Prompt.FilePart, message: number, report: Report): Part.File => ({
-  _tag: "File",
-  mediaType: part.mediaType,
-  data: dataOf(part.data),
-  ...(part.fileName === undefined ? undefined : { fileName: part.fileName }),
-  ...metadataOf(part.options, { message }, report)
-})
+export const fileOf = ({ data, fileName, mediaType, options }: Prompt.FilePart, message: number, report: Report) =>
+  PartCopy.from<Part.File>(`A part of message ${message}`, {
+    _tag: "File",
+    mediaType,
+    data,
+    ...(fileName === undefined ? undefined : { fileName }),
+    ...metadataOf(options, { message }, report)
+  })
 
 /** Returns the content of a result, without the call that it belongs to. */
 export const resultOf = (
@@ -58,7 +67,7 @@ export const resultOf = (
 ): Pick<Settled, "result" | "modelOutput" | "metadata"> => ({
   result: jsonOf(part.result, { message, id, field: "result" }, report),
   ...(part.modelOutput === undefined ? undefined : {
-    modelOutput: fromOutput(part.modelOutput).map((output) => ({
+    modelOutput: PartCopy.fromOutput(`a result in message ${message}`, part.modelOutput).map((output) => ({
       ...output,
       options: metadataOf(output.options, { message, id }, report).metadata ?? {}
     }))

@@ -5,7 +5,15 @@
  */
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "./ErrorClass.ts"
+import * as ToolName from "./ToolName.ts"
 import * as Wanted from "./Wanted.ts"
+
+const What = Schema.Literals(["agent", "mode", "guardrail", "tool", "session"])
+type What = typeof What.Type
+
+/** Says what kind of name is meant. */
+const nameOf = (what: What): string =>
+  `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what}`
 
 /**
  * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an id of a stored session that is empty or has half of a
@@ -15,18 +23,27 @@ import * as Wanted from "./Wanted.ts"
  * @since 0.1.0
  */
 export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("InvalidName", {
-  what: Schema.Literals(["agent", "mode", "guardrail", "tool", "session"]),
+  what: What,
   name: Schema.String
 }, ({ name, what }) => {
   if (what === "tool") {
     return `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`
   }
   if (name !== "") return `The id of a session can't have half of a surrogate pair: ${JSON.stringify(name)}`
-  return `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what} can't be empty`
+  return `${nameOf(what)} can't be empty`
 }) {}
 
-/** Returns the name of an agent. Throws `InvalidName` if it is empty. */
-export const agentNamed = (name: string): string => {
-  if (Wanted.textGiven("The name of an agent", name) !== "") return name
-  throw new InvalidName({ what: "agent", name })
+/** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it is no text. */
+export const named = (what: Exclude<What, "tool">, name: string): string => {
+  if (Wanted.textGiven(nameOf(what), name) !== "") return name
+  throw new InvalidName({ what, name })
 }
+
+/** Returns the name of a tool. Throws `InvalidName` if providers refuse it, and a `TypeError` if it is no text. */
+export const toolNamed = (name: string): string => {
+  if (ToolName.isValid(Wanted.textGiven(nameOf("tool"), name))) return name
+  throw new InvalidName({ what: "tool", name })
+}
+
+/** Returns the name of an agent. Throws `InvalidName` if it is empty. */
+export const agentNamed = (name: string): string => named("agent", name)

@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Count } from "./Count.ts"
 import * as JsonValue from "./JsonValue.ts"
+import * as Wanted from "./Wanted.ts"
 
 const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.Json) }
 
@@ -27,7 +28,11 @@ export const ModeTransition = Schema.TaggedUnion({ Switch: target, Push: target,
 export type ModeTransition = typeof ModeTransition.Type
 
 const to = <Tag extends "Switch" | "Push">(_tag: Tag) => (name: string, params?: Schema.Json) =>
-  ({ _tag, name, ...(params === undefined ? undefined : { params: JsonValue.fromUnknown(params) }) }) as const
+  ({
+    _tag,
+    name: Wanted.textGiven("The name of a mode", name),
+    ...(params === undefined ? undefined : { params: JsonValue.fromUnknown(params) })
+  }) as const
 
 /**
  * Leaves the mode on top, if one is entered, and enters another. `params` are JSON, as a model would write them; none by default.

@@ -7,7 +7,8 @@ import type * as Response from "effect/ai/Response"
 import type * as Schema from "effect/Schema"
 import { maxLevels } from "./ForeignValue.ts"
 import * as JsonValue from "./JsonValue.ts"
-import { dataOf, fromOutput, withMetadata } from "./PartCopy.ts"
+import { fromOutput } from "./PartCopy.ts"
+import { dataOf, withMetadata } from "./PartFields.ts"
 import type { AssistantPart, Call, Settled } from "./StateSchema.ts"
 import type { RequestUsage } from "./Usage.ts"
 
@@ -139,7 +140,9 @@ const settledOf = (part: Of<"tool-result">): Settled => {
     _tag: "Settled",
     outcome: part.isFailure ? "Failed" : "Succeeded",
     result,
-    ...(part.modelOutput === undefined ? undefined : { modelOutput: fromOutput(part.modelOutput) }),
+    ...(part.modelOutput === undefined
+      ? undefined
+      : { modelOutput: fromOutput("a provider's result", part.modelOutput) }),
     ...withMetadata(part.metadata)
   }
 }

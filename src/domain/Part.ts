@@ -8,6 +8,8 @@
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Schema from "effect/Schema"
+import * as Fits from "./Fits.ts"
+import { withJson } from "./PartFields.ts"
 
 /**
  * What a provider attached to a part, by the provider's name.
@@ -108,18 +110,23 @@ export const UserPart = Schema.Union([Text, File])
  */
 export type UserPart = Text | File
 
+const checkText = Fits.check(() => Text)
+const checkFile = Fits.check(() => File)
+
 /**
- * Makes text.
+ * Makes text. Throws a `TypeError` if the text or its metadata has a wrong type.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const text = (text: string, metadata?: Metadata): Text =>
-  metadata === undefined ? { _tag: "Text", text } : { _tag: "Text", text, metadata }
+  metadata === undefined && typeof text === "string"
+    ? { _tag: "Text", text }
+    : checkText("A text", withJson({ _tag: "Text", text, metadata }))
 
 /**
  * Makes a file from its media type, such as `image/png`, and its data: text (base64 or a data URL), bytes, or a URL. It has no name unless
- * `fileName` is given.
+ * `fileName` is given. Throws a `TypeError` if any of these has a wrong type.
  *
  * @category constructors
  * @since 0.1.0
@@ -127,5 +134,5 @@ export const text = (text: string, metadata?: Metadata): Text =>
 export const file = (
   mediaType: string,
   data: string | Uint8Array | URL,
-  options?: { readonly fileName?: string; readonly metadata?: Metadata }
-): File => ({ _tag: "File", mediaType, data, ...options })
+  options?: { readonly fileName?: string | undefined; readonly metadata?: Metadata | undefined }
+): File => checkFile("A file", withJson({ _tag: "File", mediaType, data, ...options }))

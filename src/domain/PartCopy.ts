@@ -3,47 +3,27 @@
  *
  * @since 0.1.0
  */
-import type * as Prompt from "effect/ai/Prompt"
+import * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import { kindOf } from "./Described.ts"
-import * as JsonValue from "./JsonValue.ts"
+import * as Fits from "./Fits.ts"
 import * as Part from "./Part.ts"
+import { dataOf, metadataOf, withJson } from "./PartFields.ts"
+import * as Wanted from "./Wanted.ts"
 
-/** Copies a provider's metadata. */
-const metadataOf = (attached: object | undefined): Part.Metadata =>
-  Object.fromEntries(
-    Object.entries(attached ?? {}).map(([provider, value]) => [provider, JsonValue.fromUnknown(value)])
-  )
+const check = Fits.check(() => Schema.Union([Part.Text, Part.Reasoning, Part.File, Part.Source]))
 
-/** Copies the metadata of a part, if it has any. */
-export const withMetadata = (attached: object | undefined): { readonly metadata?: Part.Metadata } | undefined => {
-  for (const _ in attached) return { metadata: metadataOf(attached) }
-  return undefined
-}
+/** Copies a part. Throws a `TypeError` that names a field of a wrong type; `what` names the part. */
+export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Source>(what: string, part: P): P =>
+  // A part that fits is of the kind that it was.
+  check(what, withJson(part._tag === "File" ? { ...part, data: dataOf(part.data) } : part)) as P
 
-/** Copies the data of a file. */
-export const dataOf = (data: Part.File["data"]): Part.File["data"] =>
-  typeof data === "string" ? data : data instanceof URL ? new URL(data) : data.slice()
-
-/** Copies a part. */
-export const from = <P extends Part.Text | Part.Reasoning | Part.File | Part.Source>(part: P): P => ({
-  ...part,
-  ...(part._tag === "File" ? { data: dataOf(part.data) } : undefined),
-  ...withMetadata(part.metadata)
-})
-
-/** Checks whether something is the data of a file: a text, an address or bytes. */
-export const isData = (u: unknown): boolean => typeof u === "string" || u instanceof URL || ArrayBuffer.isView(u)
-
-const isUserPart = (u: unknown): boolean =>
-  Predicate.isTagged(u, "Text")
-    ? "text" in u && typeof u.text === "string"
-    : Predicate.isTagged(u, "File") && "mediaType" in u && typeof u.mediaType === "string" && "data" in u &&
-      isData(u.data)
+const isUserPart = (u: unknown): u is Part.UserPart => Predicate.isTagged(u, "Text") || Predicate.isTagged(u, "File")
 
 /** Untyped callers may pass anything, most often the parts of another library. Such a part would be sent as nothing. */
-const checkPart = (part: unknown, at: number): void => {
-  if (isUserPart(part)) return
+const userPart = (part: unknown, at: number): Part.UserPart => {
+  if (isUserPart(part)) return from(`Part ${at} of an input`, part)
   const made = "`Conversation.text` and `Conversation.file` make those"
   throw new TypeError(`Part ${at} of an input is no text and no file, but ${kindOf(part)}: ${made}`)
 }
@@ -52,16 +32,26 @@ const checkPart = (part: unknown, at: number): void => {
 export const fromInput = (input: string | ReadonlyArray<Part.UserPart>): ReadonlyArray<Part.UserPart> => {
   if (typeof input === "string") return [Part.text(input)]
   if (!Array.isArray(input)) throw new TypeError(`An input is a text or parts, and not ${kindOf(input)}`)
-  input.forEach(checkPart)
-  return input.map(from)
+  return input.map(userPart)
 }
 
-/** Copies the part of a result that the model reads. */
+const checkOutput = Fits.check(() => Prompt.ToolModelOutputPart)
+
+/** Copies a part, and leaves what has a wrong type for a check to find. */
+const outputPart = (part: Prompt.ToolModelOutputPart): Prompt.ToolModelOutputPart => {
+  if (!Fits.hasFields(part)) return part
+  const { options = {} } = part
+  const given = {
+    ...part,
+    options: Fits.hasFields(options) ? metadataOf(options) : options,
+    ...(part.type === "file" ? { data: dataOf(part.data) } : undefined)
+  }
+  return Prompt.makePart(part.type, given)
+}
+
+/** Copies what the model reads of a result. Throws a `TypeError` that names a wrong field; `whose` says who gave it. */
 export const fromOutput = (
+  whose: string,
   parts: ReadonlyArray<Prompt.ToolModelOutputPart>
 ): ReadonlyArray<Prompt.ToolModelOutputPart> =>
-  parts.map((part) => ({
-    ...part,
-    ...(part.type === "file" ? { data: dataOf(part.data) } : undefined),
-    options: metadataOf(part.options)
-  }))
+  Wanted.parts(whose, parts).map((part, at) => checkOutput(`Part ${at} of ${whose}`, outputPart(part)))

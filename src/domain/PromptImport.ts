@@ -15,6 +15,7 @@ import * as Pairing from "./Pairing.ts"
 import type * as Part from "./Part.ts"
 import type { Repair, Report } from "./Repair.ts"
 import type { Assistant, AssistantPart, Call, Conversation, User } from "./StateSchema.ts"
+import * as Wanted from "./Wanted.ts"
 
 export { Repair } from "./Repair.ts"
 
@@ -129,7 +130,7 @@ const systemMessageOf = (
   const texts = messages.flatMap((each, message) => {
     if (each.role !== "system") return []
     if (message > 0) report({ _tag: "SystemMessageMoved", message, text: each.content })
-    return [each.content]
+    return [Wanted.textGiven("The text of a system message", each.content)]
   })
   return texts.length === 0 ? {} : { systemMessage: texts.join("\n\n") }
 }
@@ -167,15 +168,16 @@ const systemMessageOf = (
  * @category conversions
  * @since 0.1.0
  */
-export const fromPrompt = (prompt: Prompt.Prompt, options?: { readonly agent?: string }): Imported => {
+export const fromPrompt = (prompt: Prompt.Prompt, options?: { readonly agent?: string | undefined }): Imported => {
   const repairs: Array<Repair> = []
   const report: Report = (repair) => {
     repairs.push(repair)
   }
   const messages = prompt.content
+  const agent = Wanted.textGiven("The name of an agent", options?.agent ?? "assistant")
   const pairing = Pairing.make(messages)
   const system = systemMessageOf(messages, report)
-  const drafts = draftTurns(messages, pairing, options?.agent ?? "assistant", report)
+  const drafts = draftTurns(messages, pairing, agent, report)
   const turns = finishTurns(drafts, pairing, report)
   for (const result of pairing.orphaned) ImportedCall.dropResult("OrphanedResultDropped", result, report)
   for (const result of pairing.doubled) ImportedCall.dropResult("DoubledResultDropped", result, report)

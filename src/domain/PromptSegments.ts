@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { hasWords } from "./conversation/Sending.ts"
 import { keepsSegments } from "./Isolation.ts"
 import type { AgentState, ModeFrame, PromptSegment } from "./StateSchema.ts"
 
@@ -15,12 +16,12 @@ const heightOf = ({ mode }: PromptSegment): number => mode ?? -1
 const hidesOther = (segments: Segments, section: Section): boolean =>
   segments.some((each) => each.place === "section" && each.name === section.name && heightOf(each) < heightOf(section))
 
-/** Adds a segment; a section replaces the one of the same mode and name. An empty section is kept only if it hides another of its name. */
+/** Adds a segment; a section replaces the one of the same mode and name. One without words is kept only if it hides another. */
 const put = (segments: Segments, segment: PromptSegment): Segments => {
   if (segment.place !== "section") return [...segments, segment]
   const { mode, name } = segment
   const at = segments.findIndex((each) => each.place === "section" && each.name === name && each.mode === mode)
-  if (segment.text === "" && !hidesOther(segments, segment)) return at < 0 ? segments : segments.toSpliced(at, 1)
+  if (!hasWords(segment.text) && !hidesOther(segments, segment)) return at < 0 ? segments : segments.toSpliced(at, 1)
   return at < 0 ? [...segments, segment] : segments.with(at, segment)
 }
 
@@ -53,7 +54,8 @@ export const leave = (segments: Segments, { isolation }: ModeFrame, height: numb
 export const undo = (segments: Segments, height: number): Segments => segments.filter(({ mode }) => mode !== height)
 
 /**
- * Returns the sections that are sent, in the order in which their names were added. An inner mode's section hides outer ones of its name.
+ * Returns the sections that are sent, in the order in which their names were added. An inner mode's section hides outer ones of its name,
+ * also if it has no words and isn't sent itself.
  */
 export const sections = (segments: Segments): ReadonlyArray<Section> => {
   if (!segments.some(({ place }) => place === "section")) return []
@@ -63,18 +65,17 @@ export const sections = (segments: Segments): ReadonlyArray<Section> => {
     const known = byName.get(segment.name)
     if (known === undefined || heightOf(segment) >= heightOf(known)) byName.set(segment.name, segment)
   }
-  return [...byName.values()]
+  return [...byName.values()].filter(({ text }) => hasWords(text))
 }
 
 /**
- * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them.
- *
- * Empty texts are left out, so an empty section hides an outer one of its name.
+ * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them. Texts without words are left out:
+ * providers refuse them.
  */
 export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
   let all = ""
   const add = (text: string | undefined): void => {
-    if (text !== undefined && text !== "") all = all === "" ? text : `${all}\n\n${text}`
+    if (text !== undefined && hasWords(text)) all = all === "" ? text : `${all}\n\n${text}`
   }
   for (const { place, text } of segments) if (place === "prepend") add(text)
   for (const text of middle) add(text)

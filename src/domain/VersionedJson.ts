@@ -20,7 +20,7 @@ export const malformed = { path: Schema.Array(Schema.Union([Schema.String, Schem
 type Path = ReadonlyArray<string | number>
 
 /** Writes a path for a message. */
-const formatPath = (path: Path): string => path.length === 0 ? "/" : path.map((key) => `/${key}`).join("")
+export const formatPath = (path: Path): string => path.length === 0 ? "/" : path.map((key) => `/${key}`).join("")
 
 /** The message of the error for a document of an unknown version; `what` names the kind of document. */
 export const unknownVersionMessage =

@@ -7,8 +7,6 @@
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { kindOf } from "./Described.ts"
-import { isData } from "./PartCopy.ts"
-import type { Conversation } from "./StateSchema.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
@@ -41,25 +39,16 @@ export const boolean = wanted("boolean", Predicate.isBoolean)
 /** Returns a value if it is a name, or throws. */
 export const name = wanted("name", Predicate.isString)
 
-const isConversation = (u: unknown): u is Conversation => Predicate.hasProperty(u, "turns") && Array.isArray(u.turns)
+const isConversation = (u: unknown): boolean => Predicate.hasProperty(u, "turns") && Array.isArray(u.turns)
 
 /** Returns a value if it is a conversation, or throws. */
 export const conversation = wanted("conversation", isConversation)
 
+/** Returns a value if it is a list of parts, or throws. */
+export const parts = wanted("list of parts", Array.isArray)
+
 /** Returns a value if it is a list of turns, or throws. */
 export const turns = wanted("list of turns", Array.isArray)
-
-const isReadable = (u: unknown): boolean =>
-  Predicate.hasProperty(u, "type") &&
-  (u.type === "text"
-    ? "text" in u && Predicate.isString(u.text)
-    : u.type === "file" && "mediaType" in u && Predicate.isString(u.mediaType) && "data" in u && isData(u.data))
-
-/** Returns a value if it is a list of what a model reads of a result, or throws. */
-export const modelOutput = wanted(
-  "list of texts and files",
-  (given) => Array.isArray(given) && given.every(isReadable)
-)
 
 /** Returns a value if it is a user's input, a text or parts, or throws. */
 export const input = wanted("text or parts", (given) => Predicate.isString(given) || Array.isArray(given))

@@ -38,8 +38,7 @@
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../domain/ErrorClass.ts"
 import { countOf } from "../domain/InvalidLimit.ts"
-import { InvalidName } from "../domain/InvalidName.ts"
-import * as ToolName from "../domain/ToolName.ts"
+import { toolNamed } from "../domain/InvalidName.ts"
 import { type Choice, type Predicate, roundRobin } from "./dialogue/Choice.ts"
 import { type Dialogue, fromDefinition } from "./dialogue/DialogueType.ts"
 import { StopTool } from "./dialogue/StopTool.ts"
@@ -140,8 +139,7 @@ export const make: {
   const names = participants.map(({ name }) => name)
   const name = names.find((name, index) => names.indexOf(name) < index)
   if (name !== undefined) throw new DuplicateParticipant({ name })
-  const stopTool = options?.stopTool ?? StopTool.name
-  if (!ToolName.isValid(stopTool)) throw new InvalidName({ what: "tool", name: stopTool })
+  const stopTool = toolNamed(options?.stopTool ?? StopTool.name)
   return fromDefinition<never, never, never>({
     participants,
     check: Runnable.checkTogether(participants),

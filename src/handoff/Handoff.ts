@@ -37,11 +37,12 @@ import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { InvalidName } from "../domain/InvalidName.ts"
+import { toolNamed } from "../domain/InvalidName.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
 import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
 import * as Runnable from "./Runnable.ts"
@@ -134,8 +135,8 @@ const make = (
   ownDescription: string | undefined,
   options: AnyOptions = {}
 ): Any => {
-  const { history, preserveContext = true, toolName = toolNameOf(target), transferSystemMessage = false } = options
-  if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
+  const { history, preserveContext = true, transferSystemMessage = false } = options
+  const toolName = toolNamed(options.toolName ?? toolNameOf(Wanted.textGiven("The name of an agent", target)))
   const isDefault = options.parameters === undefined
   const description = options.description ?? ownDescription
   const { decode, encode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)

@@ -192,7 +192,7 @@ export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeErr
  * @since 0.1.0
  */
 export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
-  put("Mode.set", key, () => value)
+  put("Mode.set", key, () => Wanted.value("What calls `Mode.set`", value))
 
 const put = (
   operation: string,
@@ -216,7 +216,8 @@ const put = (
 export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
-): Effect.Effect<void, ModeError> => put("Mode.update", key, (state) => f(ModeStack.value(state, key)))
+): Effect.Effect<void, ModeError> =>
+  put("Mode.update", key, (state) => Wanted.value("The function of `Mode.update`", f(ModeStack.value(state, key))))
 
 /**
  * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay

@@ -46,7 +46,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type * as Scope from "effect/Scope"
 import { ErrorClass } from "../domain/ErrorClass.ts"
-import { InvalidName } from "../domain/InvalidName.ts"
+import { named, toolNamed } from "../domain/InvalidName.ts"
 import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
@@ -126,9 +126,8 @@ const oneOf = <A extends string>(mode: string, option: string, value: A, expecte
 }
 
 const fromOptions = (name: string, options: AnyOptions, isSingleShot: boolean): Any => {
-  if (name === "") throw new InvalidName({ what: "mode", name })
-  const toolName = options.toolName ?? ToolName.from("enter_", name, "_mode")
-  if (!ToolName.isValid(toolName)) throw new InvalidName({ what: "tool", name: toolName })
+  named("mode", name)
+  const toolName = toolNamed(options.toolName ?? ToolName.from("enter_", name, "_mode"))
   const params = Object.keys(options.params?.fields ?? {}).length === 0 ? undefined : options.params
   return {
     [TypeId]: {

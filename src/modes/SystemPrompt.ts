@@ -61,7 +61,7 @@ export const prepend = (text: string, options?: Options): Effect.Effect<void, Mo
 
 /**
  * Adds a section after the agent's instructions, or replaces the section of the same name: permanently if this mode added it, or until this
- * mode is left if an outer mode did. An empty text hides the section. It fails as `append` does.
+ * mode is left if an outer mode did. A text without words hides the section. It fails as `append` does.
  *
  * @category combinators
  * @since 0.1.0
@@ -96,7 +96,7 @@ const read = <A>(operation: string, f: (sections: ReadonlyArray<Section>) => A):
     ({ state }) =>
       Effect.map(state, ({ prompt }) =>
         f(
-          PromptSegments.sections(prompt).flatMap(({ name, text }) => text === "" ? [] : [{ name, text }])
+          PromptSegments.sections(prompt).map(({ name, text }) => ({ name, text }))
         ))
   )
 

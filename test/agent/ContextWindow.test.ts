@@ -640,6 +640,16 @@ describe("A context window", () => {
         `"count" of a context window returned ${wrong} for "text", not a number from 0 on`
       )
     }
+    const text = "3" as never
+    for (const wrong of [text, Promise.resolve(3) as never]) {
+      const said = message(() => ContextWindow.make({ maxTokens: 100, count: () => wrong }))
+      assert.match(
+        said,
+        /"count" of a context window returned a (string|Promise)\b.* for "text", not a number from 0 on/
+      )
+    }
+    assert.include(message(() => ContextWindow.make({ maxTokens: text })), "is a string, not a whole number")
+    assert.include(message(() => ContextWindow.make({ maxTurns: 2, target: text })), "is a string, not above 0")
     for (const target of [0, 1.1, Number.NaN]) {
       assert.include(message(() => ContextWindow.make({ maxTurns: 2, target })), "not above 0 and up to 1")
     }

@@ -3,7 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, ExecutionPlan, Exit, Layer, Option, Result, Schema, Stream } from "effect"
-import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
+import { AiError, LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import { KeyValueStore } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -12,10 +13,13 @@ import {
   type AgentStatus,
   Conversation,
   Group,
+  Guardrail,
   Handoff,
   HandoffPolicy,
   Mode,
+  ModeTransition,
   Session,
+  StopWhen,
   SystemPrompt
 } from "troupe"
 import { MockModel, MockResponse, Story } from "troupe/testing"
@@ -158,13 +162,156 @@ describe("What a program gives in a place for data", () => {
         () => AgentState.deny(awaiting(Story.approvalIsRequested("c1")), "c1", five),
         "The reason of a denial is a number, not a text"
       ],
-      [() => AgentState.deny(asked, five, "no"), "The id of a call is a number, not a text"],
+      [() => AgentState.approve(asked, five), "The id of a call is a number, not a text"],
+      [() => AgentState.deny(asked, five, "No."), "The id of a call is a number, not a text"],
       [() => AgentState.giveResult(asked, five, 1), "The id of a call is a number, not a text"],
+      [() => AgentState.giveFailure(asked, five, "No."), "The id of a call is a number, not a text"],
+      [() => ModeTransition.push(five), "The name of a mode is a number, not a text"],
+      [() => ModeTransition.switch(five), "The name of a mode is a number, not a text"],
+      [() => Mode.make(five, { enter: () => Effect.void }), "The name of a mode is a number, not a text"],
+      [() => Mode.make("m", { toolName: five, enter: () => Effect.void }), "The name of a tool is a number"],
+      [() => Guardrail.make(five, () => Guardrail.pass), "The name of a guardrail is a number, not a text"],
+      [() => Session.store(five), "The id of a session is a number, not a text"],
+      [() => Handoff.to(five), "The name of an agent is undefined, not a text"],
+      [() => Handoff.to("c", { toolName: five }), "The name of a tool is a number, not a text"],
+      [() => Agent.asTool(Agent.make("c"), { name: five }), "The name of a tool is a number, not a text"],
+      [() => StopWhen.toolCalled(five), "The name of a tool is a number, not a text"],
       [() => Conversation.pin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"],
-      [() => Conversation.unpin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"],
-      [() => Session.store(five), "The id of a session is a number, not a text"]
+      [() => Conversation.unpin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"]
     ]
     for (const [run, said] of places) assert.throws(run, said)
+  })
+
+  it("and is missing in a part, is left out; of a wrong type, it is refused by its name", () => {
+    const none = undefined as never
+    const made: ReadonlyArray<Conversation.UserPart> = [
+      Conversation.file("image/png", "AAAA", { fileName: none, metadata: none }),
+      { _tag: "File", mediaType: "image/png", data: "AAAA", fileName: none, metadata: none },
+      Conversation.text("Hi", none),
+      { _tag: "Text", text: "Hi", metadata: none }
+    ]
+    const answer: ReadonlyArray<Conversation.AssistantPart> = [
+      { _tag: "Reasoning", text: "Hm.", metadata: none },
+      { _tag: "Source", id: "1", title: "A", url: none, mediaType: none, fileName: none, metadata: none }
+    ]
+    const usage = { input: 1, output: none }
+    const conversation = Conversation.make([
+      Conversation.user(made),
+      Conversation.assistant("b", answer, { usage }),
+      Conversation.user("Go on.")
+    ])
+    stored(AgentState.make("b", { conversation }))
+    stored(AgentState.ask(asked, made, 0))
+    stored(Story.tellOrThrow(AgentState.make("b"), Story.userSays(made), Story.modelAnswers("Yes.")))
+    const wrong = [null, 5, {}, [], Promise.resolve("a")].map((given) => given as never)
+    const metadata = [null, 5, "a", []].map((given) => given as never)
+    for (const fileName of wrong) {
+      assert.throws(() => Conversation.file("image/png", "AAAA", { fileName }), `A file is wrong at "/fileName"`)
+      for (const part of [made[1]!, answer[1]!]) {
+        assert.throws(
+          () => Conversation.assistant("b", [{ ...part, fileName } as never]),
+          `Part 0 of an answer is wrong at "/fileName": Expected string`
+        )
+      }
+      const input = [made[0]!, { ...made[1]!, fileName }]
+      for (
+        const run of [
+          () => Conversation.user(input),
+          () => AgentState.ask(asked, input, 0),
+          () => AgentState.editAt(asked, 0, input),
+          () => Story.tell(AgentState.make("b"), Story.userSays(input))
+        ]
+      ) assert.throws(run, `Part 1 of an input is wrong at "/fileName": Expected string`)
+      assert.throws(() => Conversation.assistant(fileName, "Hi"), `The turn of an assistant is wrong at "/agent"`)
+      assert.throws(() => Conversation.call(fileName, "ship", {}), "The id of a call is ")
+      assert.throws(() => Conversation.call("c1", fileName, {}), "The name of a call is ")
+    }
+    for (const given of metadata) {
+      const said = `is wrong at "/metadata": Expected object`
+      assert.throws(() => Conversation.text("Hi", given), `A text ${said}`)
+      assert.throws(() => Conversation.file("a/b", "AAAA", { metadata: given }), `A file ${said}`)
+      for (const part of made) {
+        assert.throws(() => Conversation.user([{ ...part, metadata: given }]), `Part 0 of an input ${said}`)
+      }
+    }
+    for (const data of [new Uint16Array(1), new DataView(new ArrayBuffer(1)), 5, null]) {
+      assert.throws(() => Conversation.file("a/b", data as never), `A file is wrong at "/data"`)
+    }
+    for (
+      const [options, said] of [
+        [{ usage: { input: "1" } }, "/usage/input"],
+        [{ usage: 5 }, "/usage"],
+        [{ finishReason: "done" }, "/finishReason"]
+      ] as const
+    ) {
+      assert.throws(
+        () => Conversation.assistant("b", "Hi", options as never),
+        `The turn of an assistant is wrong at "${said}"`
+      )
+    }
+    assert.throws(
+      () => Conversation.assistant("b", five),
+      "`Conversation.assistant` gave no list of parts but a number"
+    )
+  })
+
+  it.effect("and is what the model reads of a result, is kept, or ends the run with a defect that names the tool", () =>
+    Effect.gen(function*() {
+      const run = (output: unknown) => {
+        const Camera = Toolkit.make(
+          Tool.make("shoot", { success: Schema.String, toModelOutput: () => output as ReadonlyArray<Prompt.TextPart> })
+        )
+        return Agent.run(Agent.make("b", { toolkit: Camera }), "Go").pipe(
+          Effect.provide(Camera.toLayer({ shoot: () => Effect.succeed("done") })),
+          Effect.provide(model(MockResponse.toolCall("shoot", {}), "Done."))
+        )
+      }
+      const image = { type: "file", mediaType: "image/png", data: "AAAA" }
+      const none = { fileName: undefined, options: undefined }
+      stored(yield* run([{ ...image, ...none }, { type: "text", text: "Hi", options: { a: new Date(0) } }]))
+      const wrong: ReadonlyArray<readonly [output: unknown, said: string]> = [
+        [
+          [{ type: "text", text: 5 }],
+          `Part 0 of \`toModelOutput\` of tool "shoot" is wrong at "/text": Expected string`
+        ],
+        [[{ type: "text" }], "is wrong at \"/text\": Missing key"],
+        [[{ ...image, fileName: null }], "is wrong at \"/fileName\""],
+        [[{ ...image, data: 5 }], "is wrong at \"/data\""],
+        [[image, { type: "sound" }], "Part 1 of `toModelOutput` of tool \"shoot\" is wrong"],
+        [[null], "Part 0 of `toModelOutput` of tool \"shoot\" is wrong"],
+        [[{ type: "text", text: "Hi", options: 5 }], "is wrong at \"/options\""],
+        [Promise.resolve([]), "`toModelOutput` of tool \"shoot\" gave no list of parts but a Promise"],
+        ["Hi", "`toModelOutput` of tool \"shoot\" gave no list of parts but a string"]
+      ]
+      for (const [output, said] of wrong) {
+        const defect = Cause.squash(yield* Effect.flip(Effect.sandbox(run(output))))
+        assert.instanceOf(defect, TypeError, said)
+        assert.include(String(defect), said)
+      }
+    }))
+
+  it("in an imported prompt is refused by its name, if it has a wrong type", () => {
+    const imported = (role: "user" | "assistant", ...content: ReadonlyArray<unknown>) =>
+      Conversation.fromPrompt(
+        Prompt.fromMessages([{ ...Prompt.makeMessage("user", { content: [] }), role, content }] as never)
+      )
+    const file = Prompt.makePart("file", { mediaType: "a/b", data: "AAAA" })
+    const text = Prompt.makePart("text", { text: "Hi" })
+    const call = Prompt.makePart("tool-call", { id: "c1", name: "ship", params: {}, providerExecuted: false })
+    const none = { fileName: undefined, options: undefined }
+    const { conversation } = imported("user", { ...file, ...none }, { ...text, ...none })
+    stored(AgentState.make("b", { conversation }))
+    for (
+      const [part, said] of [
+        [{ ...file, fileName: null }, `A part of message 0 is wrong at "/fileName": Expected string`],
+        [{ ...file, data: 5 }, `A part of message 0 is wrong at "/data"`],
+        [{ ...file, mediaType: 5 }, `A part of message 0 is wrong at "/mediaType": Expected string`],
+        [{ ...text, text: 5 }, `A part of message 0 is wrong at "/text": Expected string`],
+        [{ ...call, id: 5 }, "The id of a call in message 0 is a number, not a text"],
+        [{ ...call, name: 5 }, "The name of a call in message 0 is a number, not a text"]
+      ] as const
+    ) assert.throws(() => imported("assistant", part), said)
+    assert.throws(() => Conversation.fromPrompt(Prompt.empty, { agent: five }), "The name of an agent is a number")
   })
 
   it.effect("and must be a text or a setting, ends what was given it, by its name", () =>
@@ -234,7 +381,17 @@ describe("What a program gives in a place for data", () => {
             Effect.provide(model())
           ),
           "A session takes a state, and was given a Result"
-        ]
+        ],
+        [inSession((session) => session.exitMode(five)), "The name of a mode is a number"],
+        [inSession((session) => session.schedule({ _tag: "Push", name: five })), "The name of a mode is a number"],
+        [inSession((session) => session.schedule(five)), "What `schedule` got is a number"],
+        [inSession(() => Mode.schedule({ _tag: "Switch", name: five })), "The name of a mode is a number"],
+        [inSession((session) => session.approve(five, { params: {} })), "The id of a call is a number"],
+        [inSession((session) => session.deny(five, "No.")), "The id of a call is a number"],
+        [inSession((session) => session.giveResult(five, 1)), "The id of a call is a number"],
+        [inSession((session) => session.giveFailure(five, "No.")), "The id of a call is a number"],
+        [Effect.provide(Session.load(five), KeyValueStore.layerMemory), "The id of a session is a number"],
+        [Effect.provide(Session.remove(five), KeyValueStore.layerMemory), "The id of a session is a number"]
       ]
       for (const [run, said] of places) {
         const exit = yield* Effect.exit(run)

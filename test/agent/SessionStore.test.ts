@@ -225,9 +225,50 @@ describe("A stored session", () => {
       assert.deepStrictEqual(yield* Effect.forEach(written, (values) => stateIn(values, "p")), expected)
       yield* session.invoke(Dice.tools.roll, {})
       assert.deepStrictEqual(yield* Session.load("p"), yield* session.state)
-      assert.strictEqual(written.length, 8)
+      assert.strictEqual(written.length, 9)
     }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(dice), Effect.provide(rolls(2)))
   })
+
+  it.effect("is saved before the handler of an invoked call runs, which resume runs again if its process died", () =>
+    Effect.gen(function*() {
+      for (const tool of [Dice.tools.roll, Dice.tools.guarded]) {
+        const { layer, on, values } = makeWatched()
+        const found: Array<AgentState.AgentState["status"]["_tag"] | undefined> = []
+        const look = Effect.flatMap(
+          Session.load("p"),
+          (state) => Effect.sync(() => void found.push(state?.status._tag))
+        ).pipe(Effect.orDie, Effect.provide(layer))
+        const invoke = (handler: Effect.Effect<void>, stored: typeof layer) =>
+          Effect.flatMap(Session.make(player, { store: Session.store("p") }), (session) => session.invoke(tool, {}))
+            .pipe(
+              Effect.scoped,
+              Effect.provide(Dice.toLayer({ roll: () => handler, guarded: () => handler })),
+              Effect.provide(rolls(0)),
+              Effect.provide(stored),
+              Effect.exit
+            )
+        on.write = Effect.fail(new KeyValueStore.KeyValueStoreError({ message: "full", method: "set" }))
+        assert.strictEqual(reasonOf(yield* invoke(look, layer))?._tag, "StoreUnavailable")
+        assert.deepStrictEqual(found, [], "what can't be saved doesn't run")
+        on.write = Effect.void
+        // What is in the store while the handler runs is what a process finds if this one dies then.
+        let atDeath = values
+        yield* invoke(Effect.andThen(look, Effect.sync(() => void (atDeath = new Map(values)))), layer)
+        assert.deepStrictEqual(found, ["WaitingForTools"])
+        let ran = 0
+        const again = Effect.sync(() => void ran++)
+        const state = yield* Effect.flatMap(
+          Session.make(player, { store: Session.store("p") }),
+          (session) => session.resume
+        ).pipe(
+          Effect.scoped,
+          Effect.provide(Dice.toLayer({ roll: () => again, guarded: () => again })),
+          Effect.provide(rolls(0)),
+          Effect.provide(makeWatched(atDeath).layer)
+        )
+        assert.deepStrictEqual([ran, state.status._tag, AgentState.text(state)], [1, "Complete", "Done."])
+      }
+    }))
 
   describe.each(["call", "stream"] as const)("shows what is saved, by %s", (how) => {
     const Errands = Toolkit.make(Tool.make("one"), Tool.make("two"))

@@ -126,8 +126,45 @@ describe("A session that is stored for long", () => {
           assert.strictEqual(AgentState.text(state), "Re: More")
           assert.strictEqual(state.conversation.turns.length, turns.length + 4)
           assert.deepStrictEqual(yield* Session.load("a"), state)
+          yield* Session.remove("a")
+          // Nothing names the base of a first log if its head was never written.
+          assert.lengthOf([...values.keys()], writes === 1 ? 1 : 0, `${writes}`)
         }).pipe(Effect.provide(after.layer), Effect.provide(echo))
       }
+    }))
+
+  it.effect("keeps nothing of earlier logs, also if some of it couldn't be removed at first", () =>
+    Effect.gen(function*() {
+      const values = new Map<string, string>()
+      const refused = new Set<string>()
+      const { layer, written } = makeStore(values)
+      const logsOf = (keys: Iterable<string>) => new Set([...keys].flatMap((key) => key.split("#")[1] ?? []))
+      /** A store whose removals fail at first. */
+      const failing = Layer.effect(
+        KeyValueStore.KeyValueStore,
+        Effect.map(KeyValueStore.KeyValueStore, (store) => ({
+          ...store,
+          remove: (key: string) => Effect.andThen(Effect.sync(() => refused.add(key)), Effect.fail(failure))
+        }))
+      ).pipe(Layer.provide(layer))
+      const talk = (calls: number) =>
+        Effect.flatMap(
+          open,
+          (session) =>
+            Effect.forEach(Array.from({ length: calls }), (_, n) => session.call(`${n} `.padEnd(20_000, "x")))
+        ).pipe(
+          Effect.scoped,
+          Effect.provide(echo)
+        )
+      yield* Effect.provide(talk(30), failing)
+      const left = new Map(values)
+      assert.isAbove(logsOf(left.keys()).size, 2)
+      assert.isAbove(refused.size, 0)
+      yield* Effect.provide(Session.remove("a"), makeStore(left).layer)
+      assert.deepStrictEqual([...left.keys()], [])
+      yield* Effect.provide(talk(130), layer)
+      assert.isAbove(written.filter(([key]) => key === "a").length, 2)
+      assert.strictEqual(logsOf(values.keys()).size, 1)
     }))
 
   it.effect("is removed whole, whichever value can't be read, except for its head", () =>

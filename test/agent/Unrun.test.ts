@@ -177,6 +177,12 @@ const places: Readonly<Record<string, Place>> = {
     run: (f) => both(HandoffPolicy.make({ names: ["b", "c"], decide: f })),
     isPlain: true
   },
+  "the delegate of a manager": {
+    names: "`delegate` of `HandoffPolicy.manager`",
+    fitting: undefined,
+    run: (f) => both(HandoffPolicy.manager("b", ["c"], { delegate: f })),
+    isPlain: true
+  },
   "HandoffPolicy.when": {
     names: "`HandoffPolicy.when`",
     fitting: false,
@@ -240,6 +246,20 @@ const places: Readonly<Record<string, Place>> = {
     responses: [MockResponse.toolCall("enter_m_mode", {}), MockResponse.toolCall("exit_current_mode", {})],
     takesExits: true
   },
+  "Mode.update": {
+    names: "`Mode.update`",
+    fitting: 1,
+    run: (f) => withMode({ enter: () => Effect.orDie(Mode.update("count", f)) }),
+    responses: [MockResponse.toolCall("enter_m_mode", {})],
+    isPlain: true
+  },
+  "the value of Mode.set": {
+    names: "`Mode.set`",
+    fitting: 1,
+    run: (f) => withMode({ enter: () => Effect.orDie(Effect.suspend(() => Mode.set("count", f()))) }),
+    responses: [MockResponse.toolCall("enter_m_mode", {})],
+    isPlain: true
+  },
   "an observer": {
     names: "An observer",
     fitting: undefined,
@@ -250,6 +270,12 @@ const places: Readonly<Record<string, Place>> = {
     names: "strategy of a context window",
     fitting: [],
     run: (f) => within(f),
+    isPlain: true
+  },
+  "the size of a context window": {
+    names: "\"maxTokens\" of a context window",
+    fitting: 10_000,
+    run: (f) => Agent.run(Agent.make("a", { contextWindow: ContextWindow.make({ maxTokens: f }) }), "Go."),
     isPlain: true
   },
   "a summary": {

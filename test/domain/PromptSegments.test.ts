@@ -139,6 +139,12 @@ describe("The pieces of a mode", () => {
     assert.lengthOf(after(...persisting, exit("m")).prompt, 0)
   })
 
+  it("without words are as empty ones", () => {
+    assert.strictEqual(sent(append(" \n"), section("a", "outer"), section("b", "\t")), "I outer")
+    assert.lengthOf(after(section("a", "1"), section("a", " ")).prompt, 0)
+    assert.strictEqual(sent(section("a", "outer"), enter("m"), section("a", " ")), "I")
+  })
+
   it("take the places of sections outside for good, where they persist", () => {
     const inside = [section("a", "outer"), section("b", "b"), enter("m"), section("a", "inner", "persist")]
     assert.strictEqual(sent(...inside), "I inner b")

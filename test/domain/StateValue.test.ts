@@ -26,6 +26,7 @@ const spoil = (value: unknown, seen = new Set<unknown>()): void => {
 const input = () => [
   Conversation.text("Look.", { anthropic: { cacheControl: { type: "ephemeral" } } }),
   Conversation.file("image/png", new Uint8Array([137, 80]), { metadata: { openai: { detail: ["low"] } } }),
+  Conversation.file("image/png", Buffer.from([137, 80])),
   Conversation.file("image/png", new URL("https://example.com/a"))
 ]
 

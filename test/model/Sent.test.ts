@@ -243,4 +243,20 @@ describe("By the native way and by `effect/ai`", () => {
       }).pipe(Effect.provide(handlers)),
     law
   )
+
+  it.effect("a system text without words isn't sent", () =>
+    Effect.gen(function*() {
+      const blank = AgentState.make("a", { systemMessage: " \n" })
+      const all = Effect.forEach(
+        [" ", "\n\t\n", "", () => "  ", () => Effect.succeed("\u00a0")],
+        (instructions) => Agent.continueConversation(Agent.make("a", { instructions }), blank, "Hello")
+      )
+      for (const path of [aiSdk([]), mock([])]) {
+        const { foreign, native } = yield* byBoth(Effect.orDie(all), path)
+        assert.deepStrictEqual(native[0], foreign[0])
+        assert.lengthOf(native[0], 5)
+        for (const asked of native[0]) assert.strictEqual(asked, native[0][2])
+        assert.notInclude(native[0][0], `"role":"system"`)
+      }
+    }))
 })

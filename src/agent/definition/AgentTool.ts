@@ -7,7 +7,7 @@ import * as Tool from "effect/ai/Tool"
 import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { InvalidName } from "../../domain/InvalidName.ts"
+import { toolNamed } from "../../domain/InvalidName.ts"
 import * as ToolName from "../../domain/ToolName.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import { given, type Runnable } from "../../handoff/Runnable.ts"
@@ -88,8 +88,7 @@ export const asTool = <
   // `Params` is `Task`'s type if no schema is given.
   const parameters = (options?.parameters ?? Task) as Schema.Codec<unknown, unknown>
   const description = options?.description ?? agent.description
-  const name = options?.name ?? ToolName.from("", agent.name)
-  if (!ToolName.isValid(name)) throw new InvalidName({ what: "tool", name })
+  const name = toolNamed(options?.name ?? ToolName.from("", agent.name))
   const tool = Tool.make(name, {
     parameters,
     success: Schema.Unknown,

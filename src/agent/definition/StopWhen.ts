@@ -8,6 +8,7 @@ import { amountOf, countOf, durationOf, InvalidLimit } from "../../domain/Invali
 import { InvalidName } from "../../domain/InvalidName.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 
 export { InvalidLimit }
 export type { Price } from "../../domain/Spending.ts"
@@ -102,7 +103,7 @@ export interface LimitOptions {
 
 /** Returns the name of a tool. Throws `InvalidName` if it is empty: no call has that name, so the condition would never hold. */
 const toolOf = (name: string): string => {
-  if (name !== "") return name
+  if (Wanted.textGiven("The name of a tool", name) !== "") return name
   throw new InvalidName({ what: "tool", name })
 }
 

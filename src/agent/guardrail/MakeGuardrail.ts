@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import { messageOf } from "../../domain/Described.ts"
 import { Stage } from "../../domain/GuardrailStage.ts"
-import { InvalidName } from "../../domain/InvalidName.ts"
+import { named } from "../../domain/InvalidName.ts"
 import { prototypeOf } from "../../domain/Shown.ts"
 import {
   type Any,
@@ -32,7 +32,7 @@ export const fromInternals = <On extends Subject, Value, E, R>(
   name: string,
   internals: Omit<Internals, "performer">
 ): Guardrail<On, Value, E, R> => {
-  if (name === "") throw new InvalidName({ what: "guardrail", name })
+  named("guardrail", name)
   return Object.assign(Object.create(Proto), { [TypeId]: { ...internals, performer: guard }, name })
 }
 

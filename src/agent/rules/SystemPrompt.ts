@@ -31,6 +31,4 @@ export const compose = (
   instructions: string | undefined,
   handed: string | undefined
 ): string =>
-  state.prompt.length === 0 && state.systemMessage === undefined && handed === undefined && state.modes.length === 0
-    ? instructions ?? ""
-    : PromptSegments.render(state.prompt, [instructions, handed, state.systemMessage], modeNote(definition, state))
+  PromptSegments.render(state.prompt, [instructions, handed, state.systemMessage], modeNote(definition, state))

@@ -3,9 +3,9 @@
  *
  * - A decision on a call that awaits approval, and a result that came later, are saved before they count: one that can't be saved has no
  *   effect.
- * - The start of a run, the calls of an answer, a call's result, the end of a handler whose result comes later, the end of a step and the
- *   end of a run are saved before anybody sees their events and the run continues. So no handler runs for a call that isn't stored, and
- *   none runs again once its result event was emitted, or is awaited.
+ * - So are other events, before anybody sees them and the run continues: the start of a run, the calls of an answer and a call that a
+ *   program invokes; a call's result and the end of a handler whose result comes later; the end of a step and the end of a run.
+ * - So no handler runs for a call that isn't stored, and none runs again once its result event was emitted, or is awaited.
  *
  * @since 0.1.0
  */
@@ -23,6 +23,7 @@ export const isSavePoint = (event: AgentEvent): boolean => {
       return event.calls.length === 0
     case "ModelResponded":
       return event.parts.some((part) => part._tag === "Call")
+    case "ToolInvoked":
     case "StepCompleted":
     case "ResultAwaited":
     case "ToolCallSettled":

@@ -78,10 +78,11 @@ export const enter = (
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
 export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
   runAlone(session, "exitMode", (loop) => {
+    if (name !== undefined) Wanted.textGiven("The name of a mode", name)
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
-    if (name !== undefined && Wanted.textGiven("The name of a mode", name) !== top) {
+    if (name !== undefined && name !== top) {
       return Effect.fail(because(new NotOnTop({ mode: name, stack })))
     }
     const left = Effect.flatMapEager(

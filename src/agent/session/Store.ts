@@ -19,7 +19,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
-import { InvalidName } from "../../domain/InvalidName.ts"
+import { InvalidName, named } from "../../domain/InvalidName.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import type { SessionError } from "./SessionError.ts"
@@ -110,8 +110,8 @@ const open = Effect.fnUntraced(function*(id: string) {
 /**
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
- * The state is saved when a run begins, when a model has asked for calls, after each call's result and every step, at the end of
- * each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
+ * The state is saved when a run begins, when a model has asked for calls or a program invokes a tool, after each call's result and every
+ * step, at the end of each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
  * anything else: `StoreConflict` if another session has saved under the id, or `StoreUnavailable`.
  *
  * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
@@ -122,7 +122,7 @@ const open = Effect.fnUntraced(function*(id: string) {
  * @since 0.1.0
  */
 export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => {
-  if (given(id) === "" || /\p{Surrogate}/u.test(id)) throw new InvalidName({ what: "session", name: id })
+  if (/\p{Surrogate}/u.test(named("session", id))) throw new InvalidName({ what: "session", name: id })
   return { id, open: open(id) }
 }
 

@@ -49,9 +49,9 @@ export const makeWriter = Effect.fnUntraced(function*(
   let seen: string | undefined
   const known = new Set(stored?.logs.map(({ name }) => name))
   const last = stored?.logs.at(-1)
-  /** Ended logs that the head may still name. */
-  const stale: Array<StoredLog.Extent> = stored?.logs.slice(0, -1) ?? []
-  let log: OpenLog | undefined = last === undefined ? undefined : { ...last, recent: [...last.recent] }
+  /** Ended logs that the head may still name, or that are still to be removed. */
+  const stale: Array<StoredLog.Extent> = stored === undefined ? [] : [...stored.ended, ...stored.logs.slice(0, -1)]
+  let log: OpenLog | undefined = last === undefined ? undefined : { ...last, recent: [...last.recent], next: last.next }
 
   const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
     Effect.fail(because(new StoreConflict({ id, expected: revision, found })))
@@ -85,14 +85,22 @@ export const makeWriter = Effect.fnUntraced(function*(
       (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
     )
 
-  /** Names a log in the head, and removes the logs before it. If something fails, it is done when the next log begins. */
+  const removeLog = (log: StoredLog.Extent) =>
+    Effect.map(
+      Effect.forEach(StoredLog.keysOf(id, log), (key) => store.remove(key), { discard: true, concurrency: 16 }),
+      () => void stale.splice(stale.indexOf(log), 1)
+    )
+
+  /** Names a log in the head, and removes the logs before it. What fails is done when the next log begins, in any session. */
   const moveHead = (to: OpenLog) =>
     Effect.gen(function*() {
-      const head = StoredLog.headOf(to.name, to.base, writer)
+      const head = StoredLog.headOf(to.name, to.base, writer, stale)
       const isStale = (found: string) => stale.some(({ name }) => found.includes(`"log":"${name}"`))
       if ((yield* store.modify(id, (found) => isStale(found) ? head : found)) !== head) return
-      const keys = stale.splice(0).flatMap((log) => StoredLog.keysOf(id, log))
-      yield* Effect.forEach(keys, (key) => store.remove(key), { discard: true, concurrency: 16 })
+      yield* Effect.forEach(stale.slice(), removeLog, { discard: true })
+      // Every operation reads the head, so it is short again.
+      const short = StoredLog.headOf(to.name, to.base, writer)
+      yield* store.modify(id, (found) => found === head ? short : found)
     }).pipe(Effect.ignore)
 
   /** Begins a log with the whole state. The previous log is ended first, so that nobody appends to it any more. */

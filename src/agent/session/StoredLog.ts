@@ -13,7 +13,8 @@
  * 2. A log ends with an entry that names the next one. Nothing is appended to it then. The base of the next log is inserted too.
  * 3. A state is the base and the fold of all events behind it. A base stands in for events, so nothing depends on where logs end.
  * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. If a reader finds the same
- *    head before and after reading, it has read a whole state.
+ *    head before and after reading, it has read a whole state. The head names the logs that are being removed, so none is forgotten if
+ *    that fails.
  *
  * @since 0.1.0
  */
@@ -33,12 +34,24 @@ export const chunkSize = 32
 
 const Revision = { revision: Schema.Int, writer: Schema.String }
 
+const Ended = Schema.Struct({
+  name: Schema.String,
+  base: Schema.Int,
+  revision: Schema.Int,
+  next: Schema.optionalKey(Schema.String)
+})
+
 const Head = Schema.Union([
   Schema.Struct({ version: Schema.Literal(1), ...Revision, state: Schema.Unknown }),
-  Schema.Struct({ version: Schema.Literal(2), ...Revision, log: Schema.String })
+  Schema.Struct({
+    version: Schema.Literal(2),
+    ...Revision,
+    log: Schema.String,
+    ended: Schema.optionalKey(Schema.Array(Ended))
+  })
 ])
 
-/** The head of a session: where its log is, or, in an old document, its state. */
+/** The head of a session: where its log is, and which logs before it may not be removed yet. In an old document, it is the state. */
 export type Head = typeof Head.Type
 
 const Base = Schema.Struct({ ...Revision, state: Schema.Unknown })
@@ -58,9 +71,11 @@ const decoders = lazy(() => ({
   chunk: Schema.decodeUnknownResult(Schema.fromJsonString(Chunk))
 }))
 
-/** Writes the head of a session whose log begins at a revision. */
-export const headOf = (log: string, revision: number, writer: string): string =>
-  JSON.stringify({ version: 2, revision, writer, log })
+/** Writes the head of a session whose log begins at a revision. `ended` are the logs before it that are to be removed. */
+export const headOf = (log: string, revision: number, writer: string, ended: ReadonlyArray<Extent> = []): string => {
+  const left = ended.map(({ base, name, next, revision }) => ({ name, base, revision, next }))
+  return JSON.stringify({ version: 2, revision, writer, log, ...(left.length === 0 ? undefined : { ended: left }) })
+}
 
 /** Returns the key of a log's base. */
 export const baseKey = (id: string, log: string): string => `${id}#${log}`
@@ -87,7 +102,7 @@ export interface Extent {
   readonly name: string
   readonly base: number
   readonly revision: number
-  readonly next: string | undefined
+  readonly next?: string | undefined
 }
 
 /** A log of a session as it was read. */
@@ -100,9 +115,13 @@ interface Log extends Extent {
   readonly size: number
 }
 
-/** What is stored of a session: the head as it was read, the logs from there on, oldest first, and the state that they lead to. */
+/**
+ * What is stored of a session: the head as it was read, the logs before it that may not be removed yet, the logs from there on, oldest
+ * first, and the state that they lead to.
+ */
 export interface Stored {
   readonly head: string
+  readonly ended: ReadonlyArray<Extent>
   readonly revision: number
   readonly logs: ReadonlyArray<Log>
   readonly state: AgentState
@@ -213,11 +232,12 @@ const attempt = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
   const head = yield* parseHead(id, text)
   if (head.version === 1) {
     const state = yield* readable(id, fromJson(head.state))
-    return { head: text, revision: head.revision, logs: [], state } satisfies Stored
+    return { head: text, ended: [], revision: head.revision, logs: [], state } satisfies Stored
   }
   const read = yield* readLogs(store, id, head.log)
   if (read === undefined) return yield* Effect.fail(unreadable(id)(`The log "${head.log}" is missing`))
-  return { head: text, revision: read.logs.at(-1)!.revision, ...read } satisfies Stored
+  const { ended = [] } = head
+  return { head: text, ended, revision: read.logs.at(-1)!.revision, ...read } satisfies Stored
 })
 
 /**
@@ -242,6 +262,7 @@ export const keysIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueS
   const head = text === undefined ? undefined : Result.getOrUndefined(decoders().head(text))
   const keys = new Set<string>()
   if (head === undefined || head.version === 1) return keys
+  for (const log of head.ended ?? []) for (const key of keysOf(id, log)) keys.add(key)
   let name: string | undefined = head.log
   let revision = head.revision
   while (name !== undefined && !keys.has(baseKey(id, name))) {

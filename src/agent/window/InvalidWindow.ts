@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { kindOf } from "../../domain/Described.ts"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 
 /**
@@ -26,8 +27,11 @@ export class InvalidWindow extends ErrorClass<InvalidWindow>("troupe/agent/Conte
   issue: Schema.String
 }, ({ issue, option }) => `"${option}" of a context window ${issue}`) {}
 
+/** Shows what should be a number. */
+export const shown = (value: unknown): string => typeof value === "number" ? String(value) : kindOf(value)
+
 /** Returns a limit, or throws `InvalidWindow` unless it is a whole number from `minimum` on. */
 export const limitOf = (option: InvalidWindow["option"], value: number, minimum: 0 | 1): number => {
   if (value >= minimum && Number.isInteger(value)) return value
-  throw new InvalidWindow({ option, issue: `is ${value}, not a whole number from ${minimum} on` })
+  throw new InvalidWindow({ option, issue: `is ${shown(value)}, not a whole number from ${minimum} on` })
 }

@@ -6,12 +6,25 @@
  * @since 0.1.0
  */
 import { dual } from "effect/Function"
+import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../CallIds.ts"
+import * as Fits from "../Fits.ts"
 import * as JsonValue from "../JsonValue.ts"
 import * as Part from "../Part.ts"
 import * as PartCopy from "../PartCopy.ts"
-import type { Assistant, AssistantPart, Call, CallState, Conversation, Settled, Turn, User } from "../StateSchema.ts"
+import { withJson } from "../PartFields.ts"
+import {
+  type Assistant,
+  type AssistantPart,
+  type Call,
+  CallState,
+  type Conversation,
+  type Settled,
+  Turn,
+  type User
+} from "../StateSchema.ts"
 import * as Summarized from "../Summarized.ts"
+import * as Wanted from "../Wanted.ts"
 import { isQuestion } from "./Sending.ts"
 import { withTurns } from "./Summaries.ts"
 
@@ -34,6 +47,24 @@ export const user = (input: string | ReadonlyArray<Part.UserPart>): User => ({
   parts: PartCopy.fromInput(input)
 })
 
+/** What an assistant's turn says beside its parts. */
+const checkTurn = Fits.check(() => {
+  const { agent, finishReason, usage } = Turn.cases.Assistant.fields
+  return Schema.Struct({ agent, finishReason, usage })
+})
+
+const checkState = Fits.check(() => CallState)
+
+/** Copies the state of a call with JSON as its result. The state of a called agent stays as it is. */
+const stateOf = (state: CallState): CallState => {
+  if (state._tag === "Delegated") return state
+  if (!("result" in state)) return checkState("The state of a call", Fits.withoutUndefined(state))
+  const { modelOutput } = state
+  const result = JsonValue.fromUnknown(state.result)
+  const read = modelOutput === undefined ? undefined : PartCopy.fromOutput("`modelOutput` of a call", modelOutput)
+  return checkState("The state of a call", withJson({ ...state, result, modelOutput: read }))
+}
+
 /**
  * Makes an assistant turn of an agent: from a text, or from parts.
  *
@@ -52,14 +83,15 @@ export const assistant = (
 ): Assistant => {
   const parts = typeof answer === "string"
     ? [Part.text(answer)]
-    : answer.map((part) => isCall(part) ? part : PartCopy.from(part))
-  return {
-    _tag: "Assistant",
+    : Wanted.parts("`Conversation.assistant`", answer).map((part, at) =>
+      isCall(part) ? part : PartCopy.from(`Part ${at} of an answer`, part)
+    )
+  const said = checkTurn("The turn of an assistant", {
     agent,
-    parts,
-    usage: options?.usage ?? {},
+    usage: Fits.withoutUndefined(options?.usage ?? {}),
     finishReason: options?.finishReason ?? (parts.some(isCall) ? "tool-calls" : "stop")
-  }
+  })
+  return { _tag: "Assistant", agent, parts, usage: said.usage, finishReason: said.finishReason }
 }
 
 /**
@@ -70,10 +102,10 @@ export const assistant = (
  */
 export const call = (id: string, name: string, params: Call["params"], state?: CallState): Call => ({
   _tag: "Call",
-  id,
-  name,
+  id: Wanted.textGiven("The id of a call", id),
+  name: Wanted.textGiven("The name of a call", name),
   params: JsonValue.fromUnknown(params),
-  state: state ?? { _tag: "Pending" }
+  state: state === undefined ? { _tag: "Pending" } : stateOf(state)
 })
 
 /**

@@ -14,7 +14,8 @@ import * as Consequences from "../../agent/rules/VerdictConsequences.ts"
 import type { AgentEvent, GuardrailSettled, ModelResponded } from "../../domain/AgentEvent.ts"
 import { type HandoffRequest, isTerminal } from "../../domain/AgentStatus.ts"
 import { openCalls, textIn } from "../../domain/Conversation.ts"
-import * as Part from "../../domain/Part.ts"
+import type { UserPart } from "../../domain/Part.ts"
+import { fromInput } from "../../domain/PartCopy.ts"
 import { reduceAt } from "../../domain/Reducer.ts"
 import { withText } from "../../domain/Replacement.ts"
 import type { Call } from "../../domain/StateSchema.ts"
@@ -181,7 +182,7 @@ const inputInstead = (turn: number, guardrail: string, verdict: Verdict<unknown>
   switch (verdict._tag) {
     case "Replace": {
       const { value } = verdict
-      return { turn, input: typeof value === "string" ? [Part.text(value)] : value as ReadonlyArray<Part.UserPart> }
+      return { turn, input: fromInput(value as string | ReadonlyArray<UserPart>) }
     }
     case "Block":
       return { turn, input: Consequences.blockedInput, blocked: { guardrail, reason: verdict.reason } }

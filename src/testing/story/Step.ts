@@ -13,7 +13,8 @@ import type { AgentEvent, ToolCallSettled } from "../../domain/AgentEvent.ts"
 import * as AgentState from "../../domain/AgentState.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import type { Stage } from "../../domain/GuardrailStage.ts"
-import * as Part from "../../domain/Part.ts"
+import type * as Part from "../../domain/Part.ts"
+import { fromInput } from "../../domain/PartCopy.ts"
 
 interface Envelope extends Pick<AgentEvent, "run" | "path" | "calls" | "step" | "sequence" | "at"> {}
 
@@ -148,7 +149,7 @@ const titleOf = (text: string): string => JSON.stringify(text.length > 60 ? `${t
 export const userSays = (input: string | ReadonlyArray<Part.UserPart>): Step => ({
   _tag: "Happens",
   title: `the user says ${typeof input === "string" ? titleOf(input) : `${input.length} parts`}`,
-  event: () => ({ _tag: "RunStarted", input: typeof input === "string" ? [Part.text(input)] : input })
+  event: () => ({ _tag: "RunStarted", input: fromInput(input) })
 })
 
 /**

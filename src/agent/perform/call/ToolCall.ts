@@ -51,13 +51,14 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
   if (result === undefined) {
     return failed(`The tool "${tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
   }
-  const given = tool.toModelOutput?.(value)
-  const by = `\`toModelOutput\` of tool "${tool.name}"`
+  const modelOutput = tool.toModelOutput?.(value)
   return {
     settlement: {
       outcome: "Succeeded",
       result,
-      ...(given === undefined ? undefined : { modelOutput: fromOutput(Wanted.modelOutput(by, given)) })
+      ...(modelOutput === undefined
+        ? undefined
+        : { modelOutput: fromOutput(`\`toModelOutput\` of tool "${tool.name}"`, modelOutput) })
     },
     own: Exit.succeed(value)
   }

@@ -12,10 +12,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Part from "../../../domain/Part.ts"
 import { fromInput } from "../../../domain/PartCopy.ts"
 import type { AgentState, Turn, User } from "../../../domain/StateSchema.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import type { Definition } from "../../definition/AgentDefinition.ts"
 import { judgesInput, type StagedGuardrail } from "../../definition/guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -64,8 +64,6 @@ const withTexts = (parts: User["parts"], texts: ReadonlyArray<string>): User["pa
   return left.length > 0 ? left : [Part.text("")]
 }
 
-const isParts = Schema.is(Schema.Array(Part.UserPart))
-
 /** Returns the marker for an input that a guardrail blocked. It names the guardrail's agent if another one is in control. */
 const inPlaceOf = (inControl: string, agent: string, guardrail: string, reason: string) => ({
   input: blockedInput,
@@ -81,7 +79,10 @@ const kindOf = (
   at: "input",
   context: { stage: "input", agent, state },
   put: (_, given) =>
-    isParts(given) ? Result.succeed(fromInput(given)) : Result.fail("it isn't a list of texts and files"),
+    Result.try({
+      try: () => fromInput(Wanted.parts("A guardrail on inputs", given as User["parts"])),
+      catch: () => "it isn't a list of texts and files"
+    }),
   texts: textsOf,
   judgeTexts: InPlace.judge,
   putTexts: (parts, texts) => Result.succeed(withTexts(parts, texts)),
