@@ -3,8 +3,8 @@
  *
  * - A decision on a call that awaits approval, and a result that came later, are saved before they count: one that can't be saved has no
  *   effect.
- * - So are other events, before anybody sees them and the run continues: the start of a run, the calls of an answer and a call that a
- *   program invokes; a call's result and the end of a handler whose result comes later; the end of a step and the end of a run.
+ * - So are other events, before anybody sees them and the run continues. They are the start of a run, the calls of an answer, a call that a
+ *   program invokes, a call's result, the end of a handler whose result comes later, the end of a step and the end of a run.
  * - So no handler runs for a call that isn't stored, and none runs again once its result event was emitted, or is awaited.
  *
  * @since 0.1.0
