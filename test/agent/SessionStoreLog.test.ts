@@ -188,6 +188,50 @@ describe("A session that is stored for long", () => {
       }
     }))
 
+  it.effect("is removed whole by a second removal, whichever write of the first one was the last", () =>
+    Effect.gen(function*() {
+      const talk = Effect.scoped(
+        Effect.flatMap(open, (session) =>
+          Effect.forEach(Array.from({ length: 9 }), (_, n) => session.call(`${n} `.padEnd(15_000, "x"))))
+      )
+      const all = new Map<string, string>()
+      yield* talk.pipe(Effect.provide(makeStore(all).layer), Effect.provide(echo))
+      assert.isAbove(all.size, 10)
+      let failures = 0
+      for (let writes = 0;; writes++) {
+        const values = new Map(all)
+        let count = 0
+        const failing = <A, B extends ReadonlyArray<unknown>>(
+          self: (...args: B) => Effect.Effect<A, KeyValueStore.KeyValueStoreError>
+        ) =>
+        (...args: B) => Effect.suspend(() => count++ < writes ? self(...args) : Effect.fail(failure))
+        const layer = Layer.effect(
+          KeyValueStore.KeyValueStore,
+          Effect.map(KeyValueStore.KeyValueStore, (store) => ({
+            ...store,
+            remove: failing(store.remove),
+            modify: failing(store.modify)
+          }))
+        ).pipe(Layer.provide(makeStore(values).layer))
+        const exit = yield* Effect.exit(Effect.provide(Session.remove("a"), layer))
+        if (Exit.isSuccess(exit)) {
+          assert.strictEqual(values.size, 0)
+          break
+        }
+        failures++
+        assert.strictEqual(reasonOf(exit)?._tag, "StoreUnavailable")
+        yield* Effect.gen(function*() {
+          // Before the first write nothing is removed.
+          const read = yield* Effect.exit(Session.load("a"))
+          assert.strictEqual(reasonOf(read)?._tag, writes === 0 ? undefined : "StoredStateUnreadable")
+          yield* Session.remove("a")
+          assert.deepStrictEqual([...values.keys()], [], `${writes}`)
+          yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("Again")))
+        }).pipe(Effect.provide(makeStore(values).layer), Effect.provide(echo))
+      }
+      assert.isAbove(failures, 10)
+    }))
+
   it.effect("reads the documents that were written before there were logs", () => {
     const values = new Map<string, string>()
     return Effect.gen(function*() {

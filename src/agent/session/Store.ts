@@ -141,7 +141,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
  * stored. If the value under the id itself can't be read, only that is removed: the values of its log stay, since nothing else names their
- * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't remove it.
+ * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't remove it. What was removed in part can't be read
+ * any more, and a second `remove` removes the rest.
  *
  * @category stores
  * @since 0.1.0
@@ -149,13 +150,28 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueStore.KeyValueStore> =>
   Effect.gen(function*() {
     const store = yield* environment
-    const keys = yield* StoredLog.keysIn(store, given(id))
-    // The head is removed first: after that, nobody reads the rest.
-    yield* Effect.andThen(store.remove(id), Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }))
-      .pipe(
-        Effect.mapError(StoredLog.unavailable(id, "remove"))
+    for (;;) {
+      const head = yield* StoredLog.get(store, id, given(id))
+      if (head === undefined) return
+      const logs = yield* StoredLog.logsIn(store, id, head)
+      // From here on no session can save, and the head names what is left until all of it is gone.
+      const left = logs.length === 0 ? head : StoredLog.headOfRemoved(logs)
+      const found = yield* removing(id, store.modify(id, (found) => found === head ? left : found))
+      if (found !== left) continue
+      const all = [...logs, ...yield* StoredLog.logsIn(store, id, head)]
+      const keys = new Set(all.flatMap((log) => StoredLog.keysOf(id, log)))
+      return yield* removing(
+        id,
+        Effect.andThen(
+          Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }),
+          store.remove(id)
+        )
       )
+    }
   })
+
+const removing = <A>(id: string, self: Effect.Effect<A, KeyValueStore.KeyValueStoreError>) =>
+  Effect.mapError(self, StoredLog.unavailable(id, "remove"))
 
 /**
  * Provides a `KeyValueStore` in a folder, which is created if it doesn't exist. A value is written whole or not at all, even if the process

@@ -15,6 +15,7 @@
  * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. If a reader finds the same
  *    head before and after reading, it has read a whole state. The head names the logs that are being removed, so none is forgotten if
  *    that fails.
+ * 5. A session is removed in the same way: its head first names no log but those to be removed, and goes last.
  *
  * @since 0.1.0
  */
@@ -76,6 +77,12 @@ export const headOf = (log: string, revision: number, writer: string, ended: Rea
   const left = ended.map(({ base, name, next, revision }) => ({ name, base, revision, next }))
   return JSON.stringify({ version: 2, revision, writer, log, ...(left.length === 0 ? undefined : { ended: left }) })
 }
+
+/** In the head of a session that is being removed, the name of its log: no log has it. */
+const removed = ""
+
+/** Writes the head of a session that is being removed, which names what is left of it. */
+export const headOfRemoved = (logs: ReadonlyArray<Extent>): string => headOf(removed, 0, removed, logs)
 
 /** Returns the key of a log's base. */
 export const baseKey = (id: string, log: string): string => `${id}#${log}`
@@ -234,6 +241,9 @@ const attempt = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, 
     const state = yield* readable(id, fromJson(head.state))
     return { head: text, ended: [], revision: head.revision, logs: [], state } satisfies Stored
   }
+  if (head.log === removed) {
+    return yield* Effect.fail(unreadable(id)("It wasn't removed whole: `Session.remove` removes the rest"))
+  }
   const read = yield* readLogs(store, id, head.log)
   if (read === undefined) return yield* Effect.fail(unreadable(id)(`The log "${head.log}" is missing`))
   const { ended = [] } = head
@@ -254,18 +264,16 @@ export const read = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueSto
 })
 
 /**
- * Returns all keys of a session but its head, also if what they lead to can't be read: then the next entry is looked for where the head says
- * that the log begins.
+ * Returns all logs of a session with this head, also if what they lead to can't be read: then the next entry is looked for where the head
+ * says that the log begins.
  */
-export const keysIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string) {
-  const text = yield* get(store, id, id)
-  const head = text === undefined ? undefined : Result.getOrUndefined(decoders().head(text))
-  const keys = new Set<string>()
-  if (head === undefined || head.version === 1) return keys
-  for (const log of head.ended ?? []) for (const key of keysOf(id, log)) keys.add(key)
-  let name: string | undefined = head.log
+export const logsIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, text: string) {
+  const head = Result.getOrUndefined(decoders().head(text))
+  if (head === undefined || head.version === 1) return []
+  const logs: Array<Extent> = [...head.ended ?? []]
+  let name: string | undefined = head.log === removed ? undefined : head.log
   let revision = head.revision
-  while (name !== undefined && !keys.has(baseKey(id, name))) {
+  while (name !== undefined && !logs.some((log) => log.name === name)) {
     const log: string = name
     const base: string | undefined = yield* get(store, id, baseKey(id, log))
     const read = base === undefined ? undefined : Result.getOrUndefined(decoders().base(base))
@@ -274,12 +282,12 @@ export const keysIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueS
     const first = revision + chunks.length * chunkSize
     const entries = yield* getAll(store, id, first + 1, 8, (at) => entryKey(id, log, at))
     const last = first + entries.length
-    for (const key of keysOf(id, { base: revision, name, next: undefined, revision: last })) keys.add(key)
+    logs.push({ base: revision, name, next: undefined, revision: last })
     const end = entries.length === 0 ? undefined : Result.getOrUndefined(decoders().entry(entries.at(-1)!))
     name = end !== undefined && "next" in end ? end.next : undefined
     revision = last
   }
-  return keys
+  return logs
 })
 
 /** Returns all keys of a log. */
