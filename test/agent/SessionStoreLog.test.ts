@@ -191,8 +191,10 @@ describe("A session that is stored for long", () => {
   it.effect("is removed whole by a second removal, whichever write of the first one was the last", () =>
     Effect.gen(function*() {
       const talk = Effect.scoped(
-        Effect.flatMap(open, (session) =>
-          Effect.forEach(Array.from({ length: 9 }), (_, n) => session.call(`${n} `.padEnd(15_000, "x"))))
+        Effect.flatMap(
+          open,
+          (session) => Effect.forEach(Array.from({ length: 9 }), (_, n) => session.call(`${n} `.padEnd(15_000, "x")))
+        )
       )
       const all = new Map<string, string>()
       yield* talk.pipe(Effect.provide(makeStore(all).layer), Effect.provide(echo))
