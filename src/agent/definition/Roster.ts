@@ -87,16 +87,15 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
 
 /** Gives an agent's handoffs that name their target, or look it up later, the target's own description. */
 const describeIn = (agents: ReadonlyMap<string, Definition>, self: Definition): Definition => {
-  let isSame = true
-  const tools = new Map(Array.from(self.tools, ([name, entry]): [string, ToolEntry] => {
-    if (entry._tag !== "Handoff") return [name, entry]
+  const described = Array.from(self.tools).flatMap(([name, entry]): ReadonlyArray<readonly [string, ToolEntry]> => {
+    if (entry._tag !== "Handoff") return []
     const description = agents.get(entry.handoff.target)?.description
     const handoff = description && Handoff.internalsOf(entry.handoff).describedBy?.(description)
-    if (!handoff) return [name, entry]
-    isSame = false
-    return [name, { ...entry, tool: Handoff.internalsOf(handoff).tool, handoff }]
-  }))
-  return isSame ? self : withTools(self, { modes: self.modes, tools })
+    return handoff ? [[name, { ...entry, tool: Handoff.internalsOf(handoff).tool, handoff }]] : []
+  })
+  return described.length === 0
+    ? self
+    : withTools(self, { modes: self.modes, tools: new Map([...self.tools, ...described]) })
 }
 
 const describe = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Definition> =>
