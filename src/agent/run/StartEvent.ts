@@ -39,8 +39,8 @@ const causeOf = ({ picked, reason }: Start): Cause.Cause<unknown> | undefined =>
 /**
  * Emits the event that a run starts or continues. Returns an effect if guardrails are asked before.
  *
- * A run that fails as soon as it has started (`cause`) is `Failed` from there on, because nothing else in the state says so: one that is
- * continued from there fails too.
+ * A run that fails as soon as it has started (`cause`) is `Failed` from there on: nothing else in the state would say so if the process died
+ * before the run's last event.
  */
 export const tellStart = (
   loop: Loop.Loop,
