@@ -13,16 +13,22 @@ const isPlain = (value: unknown): value is object => {
 
 /** Freezes a value and all that is in it. What belongs to a state, a tool or a program has to be copied before. */
 export const freeze = <A>(value: A): A => {
-  if (!isPlain(value) || Object.isFrozen(value)) return value
-  for (const part of Object.values(value)) freeze(part)
+  if (!isPlain(value)) return value
+  // Every step makes messages, and the names of a list's places cost more than all else here.
+  if (Array.isArray(value)) { for (const part of value) freeze(part) }
+  else for (const key of Object.keys(value)) freeze(value[key as keyof A])
   return Object.freeze(value)
 }
 
 /** Copies a value and all that is in it, so that a provider can't change what it was taken from. */
 export const copy = <A>(value: A): A => {
   if (!isPlain(value)) return value
-  const copied: unknown = Array.isArray(value)
-    ? value.map((part: unknown) => copy(part))
-    : Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copy<unknown>(part)]))
+  if (Array.isArray(value)) return value.map(copy<unknown>) as A
+  const copied: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const part = copy<unknown>(value[key as keyof A])
+    if (key === "__proto__") Object.defineProperty(copied, key, { value: part, enumerable: true })
+    else copied[key] = part
+  }
   return copied as A
 }
