@@ -14,12 +14,13 @@ export interface Taken {
   readonly another?: (id: string) => string
 }
 
-/** The number that was last appended to each id, by the ids that are taken. */
+/** For each set of taken ids, the number that was last appended to each id. */
 const numbers = new WeakMap<object, Map<string, number>>()
 
 /**
  * Appends the first number that makes an id free. Ids are only added to those that are taken, so the numbers that were tried before aren't
- * tried again: a model may give every call the same id. `of` is what stays the same, if `taken` is made anew.
+ * tried again: a model may give every call the same id. The numbers are remembered for the object `of`: pass one that lasts if `taken` is a
+ * new object each time.
  */
 export const counted = (taken: Pick<Taken, "has">, id: string, of: object = taken): string => {
   const last = numbers.get(of) ?? new Map<string, number>()

@@ -65,7 +65,7 @@ export interface Internals {
   readonly decode: (params: Schema.Json) => Result.Result<unknown, Schema.SchemaError>
   readonly encode: (decoded: unknown) => Result.Result<Schema.Json, Schema.SchemaError>
   readonly isDefault: boolean
-  /** Says what the target is for, where the target is known: missing if the handoff says it already. */
+  /** Returns this handoff with a description of its target. It is `undefined` if the handoff has a description already. */
   readonly describedBy: ((description: string) => Any) | undefined
 }
 

@@ -36,7 +36,7 @@ export interface OutputTool {
   readonly decode: Codec
 }
 
-/** JSON of a text, nested as little as parameters of calls must be. */
+/** JSON read from a text. It refuses JSON that is nested more deeply than parameters of calls may be. */
 const shallow = lazy(() =>
   Schema.Unknown.check(
     Schema.makeFilter((json) => isWithin(json), { expected: `JSON that is nested at most ${maxLevels} levels deep` })

@@ -85,7 +85,7 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
 
-/** Gives an agent's handoffs that name their target, or look it up later, the target's own description. */
+/** Adds the target's own description to each handoff of an agent that has none yet. */
 const describeIn = (agents: ReadonlyMap<string, Definition>, self: Definition): Definition => {
   const described = Array.from(self.tools).flatMap(([name, entry]): ReadonlyArray<readonly [string, ToolEntry]> => {
     if (entry._tag !== "Handoff") return []

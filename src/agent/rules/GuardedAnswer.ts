@@ -28,7 +28,7 @@ export interface GivenAnswer extends Said {
   readonly call: Call | undefined
 }
 
-/** Checks whether a part is a call of `final_answer`. One that was cut off is kept too. */
+/** Checks whether a part is a call of `final_answer`. Settled calls count too, because the state also keeps calls that were cut off. */
 export const isOfFinal = (part: AssistantPart): part is Call => part._tag === "Call" && part.name === toolName
 
 /** Checks whether a part is the call by which an answer is given. */
@@ -58,7 +58,7 @@ export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boole
   return undefined
 }
 
-/** Returns the value of an answer as JSON. A schema may only decode: then that is the JSON that it was read from. */
+/** Returns the value of an answer as JSON. If the schema can't encode the value, this returns the JSON that the value was read from. */
 export const encode = (codec: OutputCodec | undefined, { raw, value }: Said): Schema.Json => {
   if (codec === undefined) return String(value)
   const encoded = codec.encode(value)
@@ -99,7 +99,7 @@ export const withValue = (codec: OutputCodec | undefined, parts: Parts, found: G
 /** The placeholder for an answer that a guardrail rejected, whose words mustn't be kept. */
 const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 
-/** Returns parts in which calls that give an answer have failed. No call of `final_answer` has parameters then. */
+/** Returns parts in which calls of `final_answer` have failed and have no parameters any more, apart from the call `but`. */
 export const withoutCalls = (parts: Parts, but?: Call): Parts =>
   parts.map((part) =>
     !isOfFinal(part) || part === but

@@ -84,7 +84,7 @@ export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
       provideLoop(loop, letGo(loop, exit)),
       ({ left, released }) =>
         Effect.flatMap(endRun(loop, released), () =>
-          // A called agent's failed clean-up is in the state that answers its call.
+          // A called agent's state already tells its caller of failed clean-ups, so only failures of releasing are added here.
           whatWasAdded(released, loop.parent === undefined ? exit : left, (error) => Failure.asAgentError(loop, error)))
     )
 }

@@ -154,7 +154,7 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
       const head = yield* StoredLog.get(store, id, given(id))
       if (head === undefined) return
       const logs = yield* StoredLog.logsIn(store, id, head)
-      // From here on no session can save, and the head names what is left until all of it is gone.
+      // If there are logs, no session can save from here on, and the head names what is left to remove.
       const left = logs.length === 0 ? head : StoredLog.headOfRemoved(logs)
       const found = yield* removing(id, store.modify(id, (found) => found === head ? left : found))
       if (found !== left) continue

@@ -52,7 +52,7 @@ const Head = Schema.Union([
   })
 ])
 
-/** The head of a session: where its log is, and which logs before it may not be removed yet. In an old document, it is the state. */
+/** The head of a session: the name of its log, and the earlier logs that perhaps still have to be removed. In an old document, it is the state. */
 export type Head = typeof Head.Type
 
 const Base = Schema.Struct({ ...Revision, state: Schema.Unknown })
@@ -123,8 +123,8 @@ interface Log extends Extent {
 }
 
 /**
- * What is stored of a session: the head as it was read, the logs before it that may not be removed yet, the logs from there on, oldest
- * first, and the state that they lead to.
+ * What is stored of a session: the head as it was read, the earlier logs that perhaps still have to be removed, the logs from the head's on,
+ * oldest first, and the state that they lead to.
  */
 export interface Stored {
   readonly head: string

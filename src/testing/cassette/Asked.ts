@@ -88,7 +88,7 @@ const messageOf = (message: Prompt.Message, nameOf: Naming, change: Redact.Chang
   return { [message.role]: parts.length === 1 && isText(first) ? first.text : parts }
 }
 
-/** What was made of a message behind others: its JSON, and how many of `names` the ids had that appeared by its end. */
+/** A converted message: its JSON, the message before it, and how many ids had names once it was converted. */
 interface Made {
   readonly json: Schema.Json
   readonly behind: Made | undefined
@@ -96,7 +96,7 @@ interface Made {
   readonly count: number
 }
 
-/** Requests only add messages. So each is made once as long as it stands behind the same ones, and is known by its identity then. */
+/** Requests only add messages. So each is converted once, and found again by identity as long as the same messages come before it. */
 const known = new WeakMap<Redact.Change, WeakMap<Prompt.Message, Made>>()
 
 const make = (message: Prompt.Message, behind: Made | undefined, change: Redact.Change): Made => {
@@ -155,7 +155,7 @@ export const text = (json: Schema.Json | undefined): string =>
       ? Object.fromEntries(Object.entries(value).sort(([self], [that]) => self < that ? -1 : 1))
       : value) ?? ""
 
-/** For a recorded message the one that was asked and equals it: both are in the requests that follow. */
+/** The asked message that equals a recorded one: later requests repeat both, which needn't be compared again. */
 const met = new WeakMap<object, Schema.Json>()
 
 const isSame = (recorded: Schema.Json, asked: Schema.Json): boolean => {

@@ -68,7 +68,7 @@ type Preparing = Prepared | Effect.Effect<Prepared, never, unknown>
 /**
  * Prepares a call, settles it if it can't run, or leaves it waiting for approval.
  *
- * Guardrails judge it first, whatever else is wrong with it: a call that can't run is kept and sent too.
+ * Guardrails judge it first, even if it can't run, because the model reads such calls too. Calls that were refused already aren't judged.
  */
 export const prepare = (loop: Loop.Loop, call: Call, slot: CallSlot): Preparing => {
   const guard = judgeOf(loop, call)
@@ -177,7 +177,7 @@ const refuseParams = (loop: Loop.Loop, call: Call, slot: CallSlot, { message }: 
 const askForHandoff = (loop: Loop.Loop, call: Call, slot: CallSlot, entry: HandoffTool): Preparing => {
   const request = Handoff.requestOf(entry.handoff, call)
   if (Result.isFailure(request)) return refuseParams(loop, call, slot, request.failure)
-  // Guardrails have judged it, so that the result is the same in a run that stopped after the first one that passed.
+  // Guardrails have judged this handoff already, so a continued run accepts the same one: the first handoff that passed.
   const { status } = loop.state
   if (status._tag === "HandoffRequested") {
     const { target } = status.request

@@ -42,7 +42,7 @@ export interface Kind<A> {
   /** Replaces the texts. */
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
-  /** Whether the state has more than the value, so that the value takes its place even if it passes unchanged. */
+  /** Whether the state holds data that guardrails didn't see. Then the value replaces that data, even if it passed unchanged. */
   readonly isCut?: boolean
   /** Returns what the state has instead of a blocked value. */
   readonly blocked?: (refused: Consequences.Refused) => Replaced

@@ -52,8 +52,8 @@ export interface Guard extends Performer {
   readonly askModel: (loop: Loop.Loop) => Effect.Effect<void, unknown, unknown>
 
   /**
-   * Asks the guardrails about a call, a handoff too, in a state that has it. Returns the call that is kept; if the state is the loop's, it
-   * has this call then.
+   * Asks the guardrails about a call, a handoff too, in a state that has it. Returns the call to keep. If `state` is the
+   * loop's, the loop's state holds that call then.
    */
   readonly look: (loop: Loop.Loop, call: Call, state: AgentState) => Effect.Effect<Call, never, unknown>
   /** Checks whether guardrails let a call pass before the state held it. */

@@ -94,7 +94,7 @@ export const look = (loop: Loop.Loop, call: Call, state: AgentState): Effect.Eff
   )
 }
 
-/** Checks whether a call is the model's to make. One that was cut off won't run, but is kept; what a provider ran has its result. */
+/** Checks whether guardrails judge a call: all but those that a provider has run. Calls that were cut off count, because they are kept. */
 const isJudged = ({ providerExecuted, state }: Call): boolean => state._tag === "Pending" || providerExecuted !== true
 
 /**

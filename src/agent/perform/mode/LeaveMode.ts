@@ -151,7 +151,7 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   const stack = ModeStack.names(loop.state)
   if (Exit.isFailure(exit)) tellFailure(loop, open, { params, stack, phase: "Body" }, exit.cause)
   Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
-  // An observer that breaks stops nothing either.
+  // If an observer breaks, the mode is still left, and the defect is reported at the end.
   const seen = yield* Effect.exit(loop.journal.flush)
   const { failures: own, recovered, wish } = yield* clean(loop, open, why)
   const isKept = isKeeping(wish)
@@ -250,8 +250,8 @@ export const suspend = (
   ) as Effect.Effect<Exit.Exit<unknown, unknown>>
 
 /**
- * Closes the scopes of set-ups, the innermost first. Each mode is on top while its scope is closed. Returns what finalizers failed with,
- * which keeps no other scope open.
+ * Closes the scopes of set-ups, the innermost first. Each mode is on top while its scope is closed. Returns the failures of
+ * finalizers: the other scopes are closed even if one fails.
  */
 const closeAll = Effect.fnUntraced(function*({ live: { open } }: Loop.Loop, exit: Exit.Exit<unknown, unknown>) {
   const failures: Array<Cause.Cause<unknown>> = []
