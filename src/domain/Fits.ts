@@ -3,13 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { lazy } from "./Lazy.ts"
 import * as VersionedJson from "./VersionedJson.ts"
 
 /** Checks whether something is an object that may have fields. */
-export const hasFields = (u: unknown): u is object => typeof u === "object" && u !== null && !Array.isArray(u)
+export const hasFields: (u: unknown) => u is object = Predicate.isObject
 
 /** Copies an object without fields that are `undefined`. Anything else stays, for a check to find. */
 export const withoutUndefined = <A>(self: A): A =>

@@ -34,7 +34,7 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 }) {}
 
 /** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it is no text. */
-export const named = (what: Exclude<What, "tool">, name: string): string => {
+export const named = (what: What, name: string): string => {
   if (Wanted.textGiven(nameOf(what), name) !== "") return name
   throw new InvalidName({ what, name })
 }

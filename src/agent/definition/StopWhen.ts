@@ -5,10 +5,9 @@
  */
 import * as Duration from "effect/Duration"
 import { amountOf, countOf, durationOf, InvalidLimit } from "../../domain/InvalidLimit.ts"
-import { InvalidName } from "../../domain/InvalidName.ts"
+import { named } from "../../domain/InvalidName.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import * as Wanted from "../../domain/Wanted.ts"
 
 export { InvalidLimit }
 export type { Price } from "../../domain/Spending.ts"
@@ -101,12 +100,6 @@ export interface LimitOptions {
   readonly onExhausted?: "fail" | "finish" | undefined
 }
 
-/** Returns the name of a tool. Throws `InvalidName` if it is empty: no call has that name, so the condition would never hold. */
-const toolOf = (name: string): string => {
-  if (Wanted.textGiven("The name of a tool", name) !== "") return name
-  throw new InvalidName({ what: "tool", name })
-}
-
 const limited = (limit: Extract<StopWhen, Limit>, options: LimitOptions | undefined): StopWhen =>
   options?.onExhausted === "finish" ? { ...limit, onExhausted: "finish" } : limit
 
@@ -187,7 +180,7 @@ export const toolCalls: {
 } = (first: string | number, second?: number | LimitOptions, third?: LimitOptions): StopWhen => {
   const [name, calls, options] = typeof first === "string" ? [first, second, third] : [undefined, first, second]
   const count = countOf("toolCalls", typeof calls === "number" ? calls : Number.NaN, 0)
-  const limit = { _tag: "ToolCalls", name: name === undefined ? undefined : toolOf(name), calls: count } as const
+  const limit = { _tag: "ToolCalls", name: name === undefined ? undefined : named("tool", name), calls: count } as const
   return limited(limit, typeof options === "object" ? options : undefined)
 }
 
@@ -209,7 +202,7 @@ export const duration = (duration: Duration.Input, options?: LimitOptions): Stop
  * @category constructors
  * @since 0.1.0
  */
-export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", name: toolOf(name) })
+export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", name: named("tool", name) })
 
 /**
  * Finishes a run when the model's last answer called no tool.

@@ -82,9 +82,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
-    if (name !== undefined && name !== top) {
-      return Effect.fail(because(new NotOnTop({ mode: name, stack })))
-    }
+    if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
     const left = Effect.flatMapEager(
       resumeFor(loop, "exitMode"),
       () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
