@@ -89,17 +89,16 @@ const textResults = /(?<!vertex)\.(chat|completion)$/i
  * @since 0.1.0
  */
 export const make = (of: AnyModel, options: Options = {}): Effect.Effect<LanguageModel.LanguageModel> => {
-  const all: Options = Predicate.isObject(options) ? options : {}
+  const isObject = Predicate.isObject(options)
   const {
     codecTransformer = /anthropic/i.test(known(of).provider) ? toCodecAnthropic : toCodecOpenAI,
     resultFiles = !textResults.test(known(of).provider),
     download = {},
     ...settings
-  } = all
+  }: Options = isObject ? options : {}
   const given: Given = {
     model: known(of),
-    wrong: wrongIn(all === options ? settings : options) ??
-      (download === false ? undefined : Download.wrongIn(download)),
+    wrong: wrongIn(isObject ? settings : options) ?? (download === false ? undefined : Download.wrongIn(download)),
     settings,
     transformer: codecTransformer,
     takesFiles: resultFiles,

@@ -19,14 +19,13 @@ const numbers = new WeakMap<object, Map<string, number>>()
 
 /**
  * Appends the first number that makes an id free. Ids are only added to those that are taken, so the numbers that were tried before aren't
- * tried again: a model may give every call the same id. The numbers are remembered for the object `of`: pass one that lasts if `taken` is a
- * new object each time.
+ * tried again: a model may give every call the same id. The numbers are remembered for the object `taken`.
  */
-export const counted = (taken: Pick<Taken, "has">, id: string, of: object = taken): string => {
-  const last = numbers.get(of) ?? new Map<string, number>()
+export const counted = (taken: Pick<Taken, "has">, id: string): string => {
+  const last = numbers.get(taken) ?? new Map<string, number>()
   let n = last.get(id) ?? 2
   while (taken.has(`${id}-${n}`)) n++
-  numbers.set(of, last.set(id, n))
+  numbers.set(taken, last.set(id, n))
   return `${id}-${n}`
 }
 

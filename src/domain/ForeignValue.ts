@@ -16,9 +16,9 @@ import { lazy } from "./Lazy.ts"
 export const maxLevels = 500
 
 /** Checks whether JSON is nested so little that a state can hold it. */
-export const isWithin = (json: unknown, levels = maxLevels): boolean =>
+export const isWithinLevels = (json: unknown, levels = maxLevels): boolean =>
   typeof json !== "object" || json === null ||
-  (levels > 0 && Object.values(json).every((each) => isWithin(each, levels - 1)))
+  (levels > 0 && Object.values(json).every((each) => isWithinLevels(each, levels - 1)))
 
 /**
  * Schema for a place where a value wasn't JSON: its path in the value, and what was there.

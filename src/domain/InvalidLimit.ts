@@ -40,6 +40,12 @@ export const amountOf = (option: string, limit: number): number => {
   throw new InvalidLimit({ option, limit, expected: "a number from 0 on" })
 }
 
+/** Returns the finite amount that an option sets. Throws `InvalidLimit` if it is below 0, infinite or not a number. */
+export const finiteOf = (option: string, limit: number): number => {
+  if (typeof limit === "number" && limit >= 0 && limit < Infinity) return limit
+  throw new InvalidLimit({ option, limit, expected: "a finite number from 0 on" })
+}
+
 /** Returns the time that an option sets, in whole milliseconds. Throws `InvalidLimit` if it is none. */
 export const timeOf = (option: string, at: number): number => {
   const time = Math.floor(at)

@@ -11,6 +11,9 @@ import * as Wanted from "./Wanted.ts"
 const What = Schema.Literals(["agent", "mode", "guardrail", "tool", "session"])
 type What = typeof What.Type
 
+/** Checks whether a text has half of a surrogate pair: databases and files can't keep it. */
+export const hasHalfPair = (text: string): boolean => /\p{Surrogate}/u.test(text)
+
 /** Says what kind of name is meant. */
 const nameOf = (what: What): string =>
   `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what}`
@@ -33,15 +36,18 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   return `${nameOf(what)} can't be empty`
 }) {}
 
+/** Returns a name, empty or not. Throws a `TypeError` if it is no text. */
+export const textNamed = (what: What, name: string): string => Wanted.textGiven(nameOf(what), name)
+
 /** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it is no text. */
 export const named = (what: What, name: string): string => {
-  if (Wanted.textGiven(nameOf(what), name) !== "") return name
+  if (textNamed(what, name) !== "") return name
   throw new InvalidName({ what, name })
 }
 
 /** Returns the name of a tool. Throws `InvalidName` if providers refuse it, and a `TypeError` if it is no text. */
 export const toolNamed = (name: string): string => {
-  if (ToolName.isValid(Wanted.textGiven(nameOf("tool"), name))) return name
+  if (ToolName.isValid(textNamed("tool", name))) return name
   throw new InvalidName({ what: "tool", name })
 }
 

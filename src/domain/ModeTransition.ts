@@ -6,8 +6,8 @@
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Count } from "./Count.ts"
+import { textNamed } from "./InvalidName.ts"
 import * as JsonValue from "./JsonValue.ts"
-import * as Wanted from "./Wanted.ts"
 
 const target = { name: Schema.NonEmptyString, params: Schema.optionalKey(Schema.Json) }
 
@@ -30,7 +30,7 @@ export type ModeTransition = typeof ModeTransition.Type
 const to = <Tag extends "Switch" | "Push">(_tag: Tag) => (name: string, params?: Schema.Json) =>
   ({
     _tag,
-    name: Wanted.textGiven("The name of a mode", name),
+    name: textNamed("mode", name),
     ...(params === undefined ? undefined : { params: JsonValue.fromUnknown(params) })
   }) as const
 

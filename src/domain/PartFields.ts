@@ -24,7 +24,7 @@ export const withMetadata = (attached: object | undefined): { readonly metadata?
 
 /** Copies the data of a file. A check finds what is no data. */
 export const dataOf = (data: Prompt.FilePart["data"]): Prompt.FilePart["data"] =>
-  data instanceof URL ? new URL(data) : data instanceof Uint8Array ? new Uint8Array(data) : data
+  JsonValue.detached(data) as Prompt.FilePart["data"]
 
 /** Copies a part with JSON as its metadata, without fields that are `undefined`. Fields of wrong types stay, for a check to find. */
 export const withJson = <P extends object>(part: P): P =>

@@ -11,6 +11,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import { withUniqueIds } from "./CallIds.ts"
 import * as ImportedCall from "./ImportedCall.ts"
 import { fileOf, jsonOf, metadataOf, spokenOf } from "./ImportedPart.ts"
+import { textNamed } from "./InvalidName.ts"
 import * as Pairing from "./Pairing.ts"
 import type * as Part from "./Part.ts"
 import type { Repair, Report } from "./Repair.ts"
@@ -174,7 +175,7 @@ export const fromPrompt = (prompt: Prompt.Prompt, options?: { readonly agent?: s
     repairs.push(repair)
   }
   const messages = prompt.content
-  const agent = Wanted.textGiven("The name of an agent", options?.agent ?? "assistant")
+  const agent = textNamed("agent", options?.agent ?? "assistant")
   const pairing = Pairing.make(messages)
   const system = systemMessageOf(messages, report)
   const drafts = draftTurns(messages, pairing, agent, report)

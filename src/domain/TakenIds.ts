@@ -68,17 +68,16 @@ export class TakenIds extends Named implements CallIds.Taken {
   forgotten: ForgottenIds.Bits | undefined = undefined
   /** The ids in turns that were settled before, if somebody keeps those. */
   settled: Named | undefined = undefined
+  /** The ids that are known by name, wherever. */
+  readonly #named = { has: (id: string): boolean => this.names.has(id) || this.settled?.names.has(id) === true }
   has(id: string): boolean {
-    if (this.isNamed(id)) return true
+    if (this.#named.has(id)) return true
     const number = numberOf(id)
     if (number > 0) return number <= this.last || number > this.last + maxAhead
     return this.forgotten !== undefined && ForgottenIds.mayHave(this.forgotten, id)
   }
-  isNamed(id: string): boolean {
-    return this.names.has(id) || this.settled?.names.has(id) === true
-  }
   another(id: string): string {
-    const next = this.isNamed(id) ? CallIds.counted({ has: (id) => this.isNamed(id) }, id, this) : undefined
+    const next = this.#named.has(id) ? CallIds.counted(this.#named, id) : undefined
     return next === undefined || this.has(next) ? `${id}-n${this.last + 1}` : next
   }
   addForgotten(ids: ForgottenIds.ForgottenIds): void {

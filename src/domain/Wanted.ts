@@ -21,17 +21,19 @@ const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string
 /** Returns a value if it is a text, or throws. */
 export const text = wanted("text", Predicate.isString)
 
-/** Returns a text that a program gave, or throws: `what` names it. */
-export const textGiven = (what: string, given: string): string => {
-  if (Predicate.isString(given)) return given
-  throw new TypeError(`${what} is ${kindOf(given)}, not a text`)
+/** Makes a check of what a program gave: it returns the value if it is of that kind, and throws for any other. `what` names the value. */
+const wantedGiven = <A>(kind: string, is: (given: unknown) => given is A) => (what: string, given: A): A => {
+  if (is(given)) return given
+  throw new TypeError(`${what} is ${kindOf(given)}, not a ${kind}`)
 }
 
+/** Returns a text that a program gave, or throws. */
+export const textGiven = wantedGiven("text", Predicate.isString)
+
+const numberGiven = wantedGiven("number", Predicate.isNumber)
+
 /** Returns the place of a turn that a program gave, counted from 0, or throws. */
-export const placeGiven = (given: number): number => {
-  if (Predicate.isNumber(given)) return given
-  throw new TypeError(`The place of a turn is ${kindOf(given)}, not a number`)
-}
+export const placeGiven = (given: number): number => numberGiven("The place of a turn", given)
 
 /** Returns a value if it is a boolean, or throws: as a condition a Promise would count as true, and `undefined` as false. */
 export const boolean = wanted("boolean", Predicate.isBoolean)

@@ -37,12 +37,11 @@ import * as Tool from "effect/ai/Tool"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { toolNamed } from "../domain/InvalidName.ts"
+import { textNamed, toolNamed } from "../domain/InvalidName.ts"
 import * as JsonValue from "../domain/JsonValue.ts"
 import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
-import * as Wanted from "../domain/Wanted.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
 import * as Runnable from "./Runnable.ts"
@@ -136,7 +135,7 @@ const make = (
   options: AnyOptions = {}
 ): Any => {
   const { history, preserveContext = true, transferSystemMessage = false } = options
-  const toolName = toolNamed(options.toolName ?? toolNameOf(Wanted.textGiven("The name of an agent", target)))
+  const toolName = toolNamed(options.toolName ?? toolNameOf(textNamed("agent", target)))
   const isDefault = options.parameters === undefined
   const description = options.description ?? ownDescription
   const { decode, encode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)

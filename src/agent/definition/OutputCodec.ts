@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { toolName } from "../../domain/FinalAnswer.ts"
-import { isWithin, maxLevels } from "../../domain/ForeignValue.ts"
+import { isWithinLevels, maxLevels } from "../../domain/ForeignValue.ts"
 import { lazy } from "../../domain/Lazy.ts"
 import { type Codec, entered } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
@@ -39,7 +39,9 @@ export interface OutputTool {
 /** JSON read from a text. It refuses JSON that is nested more deeply than parameters of calls may be. */
 const shallow = lazy(() =>
   Schema.Unknown.check(
-    Schema.makeFilter((json) => isWithin(json), { expected: `JSON that is nested at most ${maxLevels} levels deep` })
+    Schema.makeFilter((json) => isWithinLevels(json), {
+      expected: `JSON that is nested at most ${maxLevels} levels deep`
+    })
   )
 )
 

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import { amountOf, countOf, durationOf, InvalidLimit } from "../../domain/InvalidLimit.ts"
+import { amountOf, countOf, durationOf, finiteOf, InvalidLimit } from "../../domain/InvalidLimit.ts"
 import { named } from "../../domain/InvalidName.ts"
 import type { Price, Prices } from "../../domain/Spending.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
@@ -132,10 +132,8 @@ export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
 const checkPrice = (option: string, price: Price): void => {
   for (const kind of ["input", "output", "cached", "reasoning"] as const) {
     const limit = price?.[kind]
-    if (limit === undefined && (kind === "cached" || kind === "reasoning")) continue
-    if (typeof limit !== "number" || !(limit >= 0 && limit < Infinity)) {
-      throw new InvalidLimit({ option: `${option}.${kind}`, limit, expected: "a finite number from 0 on" })
-    }
+    const isOptional = kind === "cached" || kind === "reasoning"
+    if (limit !== undefined || !isOptional) finiteOf(`${option}.${kind}`, limit as number)
   }
 }
 

@@ -8,7 +8,7 @@ import type * as Schema from "effect/Schema"
 import { NoOutput } from "../../domain/AgentOutput.ts"
 import { lastAssistant, lastAssistantText, textOf } from "../../domain/conversation/Turns.ts"
 import { acceptedCall, finalCalls } from "../../domain/FinalAnswer.ts"
-import { isWithin } from "../../domain/ForeignValue.ts"
+import { isWithinLevels } from "../../domain/ForeignValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 import type { OutputCodec } from "../definition/OutputCodec.ts"
@@ -39,7 +39,7 @@ const parse = (text: string): Schema.Json => {
   try {
     // `JSON.parse` returns JSON, or throws.
     const json = JSON.parse(text) as Schema.Json
-    return isWithin(json) ? json : text
+    return isWithinLevels(json) ? json : text
   } catch {
     return text
   }

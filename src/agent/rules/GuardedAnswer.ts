@@ -29,10 +29,11 @@ export interface GivenAnswer extends Said {
 }
 
 /** Checks whether a part is a call of `final_answer`. Settled calls count too, because the state also keeps calls that were cut off. */
-export const isOfFinal = (part: AssistantPart): part is Call => part._tag === "Call" && part.name === toolName
+export const isAnswerCall = (part: AssistantPart): part is Call => part._tag === "Call" && part.name === toolName
 
 /** Checks whether a part is the call by which an answer is given. */
-export const isFinalCall = (part: AssistantPart): part is Call => isOfFinal(part) && part.state._tag !== "Settled"
+export const isUnsettledAnswerCall = (part: AssistantPart): part is Call =>
+  isAnswerCall(part) && part.state._tag !== "Settled"
 
 /** Reads an answer that is a text of JSON, if it fits. */
 export const readText = (codec: OutputCodec, text: string): GivenAnswer | undefined => {
@@ -47,7 +48,7 @@ export const readText = (codec: OutputCodec, text: string): GivenAnswer | undefi
  * one: they go back to the model.
  */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
-  const calls = codec === undefined ? [] : parts.filter(isFinalCall)
+  const calls = codec === undefined ? [] : parts.filter(isUnsettledAnswerCall)
   if (calls.length === 0 && !isOver) return undefined
   if (codec === undefined) return { value: textIn(parts), call: undefined }
   if (calls.length === 0) return readText(codec, textIn(parts))
@@ -102,7 +103,7 @@ const notAccepted = "(This answer wasn't accepted and isn't shown.)"
 /** Returns parts in which calls of `final_answer` have failed and have no parameters any more, apart from the call `but`. */
 export const withoutCalls = (parts: Parts, but?: Call): Parts =>
   parts.map((part) =>
-    !isOfFinal(part) || part === but
+    !isAnswerCall(part) || part === but
       ? part
       : part.state._tag === "Settled"
       ? { ...part, params: {} }

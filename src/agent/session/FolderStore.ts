@@ -14,6 +14,7 @@ import * as Path from "effect/Path"
 import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import type { PlatformError } from "effect/PlatformError"
 import * as Random from "effect/Random"
+import { hasHalfPair } from "../../domain/InvalidName.ts"
 import * as IfAbsent from "./IfAbsent.ts"
 
 /** The prefix of files that aren't values yet: no key becomes a file name with it. */
@@ -85,7 +86,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
 
   /** Fails for a key that can't name a file: half of a surrogate pair has no encoding. */
   const valid = <A>(method: string, key: string, self: () => Effect.Effect<A, KeyValueStore.KeyValueStoreError>) =>
-    key === "" || key === "." || key === ".." || /\p{Surrogate}/u.test(key)
+    key === "" || key === "." || key === ".." || hasHalfPair(key)
       ? Effect.fail(
         new KeyValueStore.KeyValueStoreError({ method, key, message: `Invalid key ${JSON.stringify(key)}` })
       )

@@ -9,12 +9,12 @@ import type * as Schema from "effect/Schema"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { isAgentError } from "../../domain/AgentError.ts"
 import { messageOf } from "../../domain/Described.ts"
+import { textNamed } from "../../domain/InvalidName.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { ModeTransition } from "../../domain/ModeTransition.ts"
 import { OwnError } from "../../domain/OwnError.ts"
 import type { SettingsChange } from "../../domain/Settings.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import * as Wanted from "../../domain/Wanted.ts"
 import { type CallError, configuring, type Operations, whatWasAdded } from "../../modes/Host.ts"
 import { because, isModeError, type ModeError, NoMode, NotOnTop, Unavailable } from "../../modes/ModeError.ts"
 import type { Input } from "../definition/Input.ts"
@@ -78,7 +78,7 @@ export const enter = (
 /** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
 export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
   runAlone(session, "exitMode", (loop) => {
-    if (name !== undefined) Wanted.textGiven("The name of a mode", name)
+    if (name !== undefined) textNamed("mode", name)
     const stack = ModeStack.names(loop.state)
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))

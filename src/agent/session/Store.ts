@@ -19,9 +19,8 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
-import { InvalidName, named } from "../../domain/InvalidName.ts"
+import { hasHalfPair, InvalidName, named, textNamed } from "../../domain/InvalidName.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
-import * as Wanted from "../../domain/Wanted.ts"
 import type { SessionError } from "./SessionError.ts"
 import * as StoredLog from "./StoredLog.ts"
 import { makeWriter } from "./StoreWriter.ts"
@@ -81,8 +80,6 @@ const lockOf = (
     ({ permit }) => permit
   )
 
-const given = (id: string): string => Wanted.textGiven("The id of a session", id)
-
 /** The module of stores imports those of databases, so the first store loads it, and not every import of this module. */
 const environment = Effect.flatMap(
   Effect.promise(() => import("effect/persistence/KeyValueStore")),
@@ -122,7 +119,7 @@ const open = Effect.fnUntraced(function*(id: string) {
  * @since 0.1.0
  */
 export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueStore> => {
-  if (/\p{Surrogate}/u.test(named("session", id))) throw new InvalidName({ what: "session", name: id })
+  if (hasHalfPair(named("session", id))) throw new InvalidName({ what: "session", name: id })
   return { id, open: open(id) }
 }
 
@@ -136,7 +133,10 @@ export const store = (id: string): Store<SessionError, KeyValueStore.KeyValueSto
  * @since 0.1.0
  */
 export const load = (id: string): Effect.Effect<AgentState | undefined, SessionError, KeyValueStore.KeyValueStore> =>
-  Effect.flatMap(environment, (store) => Effect.map(StoredLog.read(store, given(id)), (stored) => stored?.state))
+  Effect.flatMap(
+    environment,
+    (store) => Effect.map(StoredLog.read(store, textNamed("session", id)), (stored) => stored?.state)
+  )
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
@@ -151,7 +151,7 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
   Effect.gen(function*() {
     const store = yield* environment
     for (;;) {
-      const head = yield* StoredLog.get(store, id, given(id))
+      const head = yield* StoredLog.get(store, id, textNamed("session", id))
       if (head === undefined) return
       const logs = yield* StoredLog.logsIn(store, id, head)
       // If there are logs, no session can save from here on, and the head names what is left to remove.
@@ -159,14 +159,7 @@ export const remove = (id: string): Effect.Effect<void, SessionError, KeyValueSt
       const found = yield* removing(id, store.modify(id, (found) => found === head ? left : found))
       if (found !== left) continue
       const all = [...logs, ...yield* StoredLog.logsIn(store, id, head)]
-      const keys = new Set(all.flatMap((log) => StoredLog.keysOf(id, log)))
-      return yield* removing(
-        id,
-        Effect.andThen(
-          Effect.forEach(keys, store.remove, { discard: true, concurrency: 16 }),
-          store.remove(id)
-        )
-      )
+      return yield* removing(id, Effect.andThen(StoredLog.removeLogs(store, id, all), store.remove(id)))
     }
   })
 

@@ -87,7 +87,7 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const removeLog = (log: StoredLog.Extent) =>
     Effect.map(
-      Effect.forEach(StoredLog.keysOf(id, log), (key) => store.remove(key), { discard: true, concurrency: 16 }),
+      StoredLog.removeLogs(store, id, [log]),
       () => void stale.splice(stale.indexOf(log), 1)
     )
 

@@ -291,9 +291,20 @@ export const logsIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueS
 })
 
 /** Returns all keys of a log. */
-export const keysOf = (id: string, { base, name, next, revision }: Extent) => {
+const keysOf = (id: string, { base, name, next, revision }: Extent) => {
   const last = next === undefined ? revision : revision + 1
   const entries = Array.from({ length: last - base }, (_, at) => entryKey(id, name, base + at + 1))
   const chunks = Array.from({ length: Math.floor((last - base) / chunkSize) }, (_, at) => chunkKey(id, name, at))
   return [baseKey(id, name), ...entries, ...chunks]
 }
+
+/** Removes all values of logs. */
+export const removeLogs = (
+  store: KeyValueStore.KeyValueStore,
+  id: string,
+  logs: ReadonlyArray<Extent>
+): Effect.Effect<void, KeyValueStore.KeyValueStoreError> =>
+  Effect.forEach(new Set(logs.flatMap((log) => keysOf(id, log))), (key) => store.remove(key), {
+    discard: true,
+    concurrency: 16
+  })

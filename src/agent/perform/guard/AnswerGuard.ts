@@ -196,7 +196,7 @@ const seeMisfits = (
   parts: ReadonlyArray<AssistantPart>
 ): Effect.Effect<{ readonly kept: ReadonlyArray<AssistantPart>; readonly gone?: string }, never, unknown> => {
   const { guardrails: { remark }, name, output: codec } = loop.definition
-  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isOfFinal)
+  const calls = codec === undefined || remark.length === 0 ? [] : parts.filter(GuardedAnswer.isAnswerCall)
   if (codec === undefined || calls.length === 0) return Effect.succeed({ kept: parts })
   const declared = DeclaredKeys.ofParams(codec.tool.tool)
   const kind: Kind<ReadonlyArray<Schema.Json>> = {
@@ -211,7 +211,9 @@ const seeMisfits = (
     }
     if (!checked.isReplaced) return { kept: parts }
     let at = 0
-    const kept = parts.map((part) => GuardedAnswer.isOfFinal(part) ? { ...part, params: checked.value[at++]! } : part)
+    const kept = parts.map((part) =>
+      GuardedAnswer.isAnswerCall(part) ? { ...part, params: checked.value[at++]! } : part
+    )
     return { kept, gone: replacedBy }
   })
 }
@@ -265,7 +267,7 @@ const seeFound = (
     return seeAnswer(loop, state, found, isWhole, passed, !isChanged && textIn(parts) !== "", passed)
   }
   // A run accepts one answer, so no other one is judged, kept or shown.
-  const calls = parts.filter(GuardedAnswer.isFinalCall)
+  const calls = parts.filter(GuardedAnswer.isUnsettledAnswerCall)
   const ids = new Set(calls.map(({ id }) => id))
   return Effect.flatMap(seeRemark(loop, state, GuardedAnswer.withoutCalls(parts, call)), (seen) => {
     const shows = seen.shows === thoughtsAndText ? all : allButText

@@ -14,6 +14,7 @@ import { GuardrailBlocked } from "../../../domain/AgentError.ts"
 import { HandoffRequest } from "../../../domain/AgentStatus.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
+import type { StagedGuardrail } from "../../definition/guardrail/AgentGuardrails.ts"
 import type { CheckedCall, Context, Values } from "../../definition/guardrail/GuardrailType.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
@@ -166,18 +167,21 @@ export const judgeResult: Guard["judgeResult"] = (loop, call, entry, answered) =
   )
 }
 
-/**
- * Asks the guardrails about a handoff. Returns the handoff that passes. If a call requests it, `keptOf` returns the parameters that the call
- * keeps.
- */
+/** How the handoff of a call is judged: by which guardrails, and which parameters the call keeps of the handoff that passes. */
+export interface HandoffCall {
+  readonly call: Call
+  readonly guardrails: ReadonlyArray<StagedGuardrail>
+  readonly keptOf: (request: HandoffRequest) => Schema.Json
+}
+
+/** Asks the guardrails about a handoff, which a call or a policy requests. Returns the handoff that passes. */
 export const seeHandoff = (
   loop: Loop.Loop,
   request: HandoffRequest,
-  call: Call | undefined,
   state: AgentState,
-  guardrails = loop.definition.guardrails.handoff,
-  keptOf?: (request: HandoffRequest) => Schema.Json
+  by?: HandoffCall
 ): Effect.Effect<HandoffRequest | Refused, never, unknown> => {
+  const { call, guardrails = loop.definition.guardrails.handoff, keptOf }: Partial<HandoffCall> = by ?? {}
   const asked = Struct.omit(request, ["reason", "context"])
   const declared = new Set([...paramKeys(loop, call), "reason", "context"])
   const value: Crossing = Struct.pick(request, ["target", "reason", "context"])
@@ -196,7 +200,7 @@ export const seeHandoff = (
       putTexts: ({ target, ...said }, texts) => Result.succeed({ target, ...withTexts(said, texts, declared) }),
       ...(call !== undefined && keptOf !== undefined && state === loop.state
         ? {
-          isCut: !Equal.equals(keptOf(request), call.params),
+          holdsMore: !Equal.equals(keptOf(request), call.params),
           replaced: (crossing: Crossing) => ({ params: keptOf({ ...asked, ...crossing }) }),
           blocked: (refused) => ({ params: {}, refused: refusal(loop, refused, "handoff") })
         }
@@ -208,7 +212,7 @@ export const seeHandoff = (
 
 /** Asks the guardrails about a policy's handoff (`Guard`). */
 export const judgeDecision: Guard["judgeDecision"] = (loop, request) =>
-  Effect.flatMap(seeHandoff(loop, request, undefined, loop.state), (seen) =>
+  Effect.flatMap(seeHandoff(loop, request, loop.state), (seen) =>
     isRefused(seen)
       ? Effect.fail(consequenceOf(seen, "decision", loop.definition.name))
       : Effect.succeed(seen))

@@ -43,7 +43,7 @@ export interface Kind<A> {
   readonly putTexts?: (value: A, texts: ReadonlyArray<string>) => Result.Result<A, string>
   readonly replaced?: (value: A) => Replaced
   /** Whether the state holds data that guardrails didn't see. Then the value replaces that data, even if it passed unchanged. */
-  readonly isCut?: boolean
+  readonly holdsMore?: boolean
   /** Returns what the state has instead of a blocked value. */
   readonly blocked?: (refused: Consequences.Refused) => Replaced
 }
@@ -162,7 +162,7 @@ const start = <A>({ held, kind, loop }: Passage<A>, { guardrail }: StagedGuardra
 const replacementOf = <A>({ isReplaced, kind, refusal, value }: Passage<A>): Replaced =>
   refusal !== undefined
     ? kind.blocked?.(refusal)
-    : isReplaced || kind.isCut === true
+    : isReplaced || kind.holdsMore === true
     ? kind.replaced?.(value)
     : undefined
 

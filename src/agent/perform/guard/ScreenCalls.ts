@@ -63,7 +63,7 @@ const lookAtHandoff = (loop: Loop.Loop, call: Call, { handoff }: HandoffTool, st
   const guardrails = Result.isSuccess(read) ? all : onText(all)
   const keptOf = (seen: HandoffRequest): Schema.Json =>
     Result.isSuccess(read) ? Handoff.paramsOf(handoff, seen) : seen.context ?? {}
-  return Effect.map(seeHandoff(loop, asked, call, state, guardrails, keptOf), (seen): Call => {
+  return Effect.map(seeHandoff(loop, asked, state, { call, guardrails, keptOf }), (seen): Call => {
     if (isRefused(seen)) return refusedCall(call, refusal(loop, seen, "handoff"))
     const params = keptOf(seen)
     return Equal.equals(params, call.params) ? call : { ...call, params }

@@ -7,10 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
 import { kindOf } from "../../../domain/Described.ts"
+import { textNamed } from "../../../domain/InvalidName.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import type { ModeFrame } from "../../../domain/StateSchema.ts"
-import * as Wanted from "../../../domain/Wanted.ts"
 import { because, isModeError, LessIsolated, NoMode, type Reason, UnknownMode } from "../../../modes/ModeError.ts"
 import type { Definition, ModeEntry } from "../../definition/AgentDefinition.ts"
 import type { Loop } from "../../journal/Loop.ts"
@@ -32,7 +32,7 @@ export const find = (
   name: string,
   around: ModeFrame | undefined
 ): ModeEntry | Exclude<Reason, { readonly _tag: "ParamsRejected" }> => {
-  const entry = modes.get(Wanted.textGiven("The name of a mode", name))
+  const entry = modes.get(textNamed("mode", name))
   return entry === undefined
     ? new UnknownMode({ mode: name, available: [...modes.keys()] })
     : findObstacle(entry, around) ?? entry
@@ -76,7 +76,7 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
 
 /** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
 export const given = (asked: unknown): Move => {
-  if (Predicate.hasProperty(asked, "name")) Wanted.textGiven("The name of a mode", asked.name as string)
+  if (Predicate.hasProperty(asked, "name")) textNamed("mode", asked.name as string)
   const move = ModeTransition.read(asked)
   if (move !== undefined) return move
   throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
