@@ -149,12 +149,13 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
   /**
-   * Approves a call. Nothing runs until `resume`, so that several calls can be answered first. Approving it again changes nothing.
+   * Approves a call. Nothing runs until `resume`, so that several calls can be answered first. Approving it again with the same parameters
+   * changes nothing.
    *
    * With `params`, which are JSON, the call runs with those instead of the model's, as the guardrails on calls let them pass. If its tool
    * can't read them, or a guardrail refuses them, `approve` fails with `ParametersRejected` and changes nothing.
    *
-   * Fails with `NotAwaitingApproval` if the call doesn't await approval, or if the provider runs it and `params` are others.
+   * Fails with `NotAwaitingApproval` if the call doesn't await approval, or if the provider runs it and `params` differ from the model's.
    */
   readonly approve: (
     callId: string,
@@ -234,7 +235,8 @@ export interface Session<out Output = unknown, out E = OwnError>
    * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may keep it.
    *
    * Fails with a `ModeError` if no mode is entered, or another one is on top. If the clean-up fails, `exitMode` fails with its error, and
-   * the mode is left all the same.
+   * the mode is left all the same. After a restart, entered modes may have to be set up again first: if that fails, `exitMode` fails too,
+   * and the mode stays entered.
    */
   readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
@@ -257,8 +259,10 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly configure: (settings: SettingsChange) => Effect.Effect<AgentState.AgentState, ModeError | SessionError>
 
   /**
-   * Pins a turn of the conversation, counted from 0: a context window never leaves it out. If there is no such turn, nothing is pinned. In
-   * a mode that has cut what it sees, `turn` counts the turns that it sees; pins on turns from before the cut are lost when it is left.
+   * Pins a turn of the conversation, counted from 0: a context window never leaves it out. If there is no such turn, nothing is pinned.
+   *
+   * In a mode that has cut or edited its view, `turn` counts the turns of the view. When the mode is left, the turns from before that
+   * change return as they were, so pins set on them in the view are lost.
    */
   readonly pin: (turn: number) => Effect.Effect<AgentState.AgentState, SessionError>
 
@@ -345,7 +349,7 @@ const fromOpen = (session: OpenSession, end: AgentState.AgentState): Untyped => 
     ),
     enterMode: (name, params) => SessionModes.enter(session, name, params),
     exitMode: (name) => SessionModes.exit(session, name),
-    // The modules behind don't keep the types of errors; the type of the session names them.
+    // `SessionModes` and `SessionPins` don't keep the types of errors; the type of the session names them.
     schedule: (transition) => SessionModes.schedule(session, transition) as Effect.Effect<never>,
     configure: (settings) => SessionModes.configure(session, settings) as Effect.Effect<never>,
     pin: (turn) => SessionPins.pin(session, turn, true) as Effect.Effect<never>,

@@ -39,7 +39,7 @@ const enterTool = (mode: ModeType.Definition): ModeTool => {
   return { _tag: "Mode", tool, mode, decode: paramsDecoder(tool) }
 }
 
-/** Makes a mode that models may enter, even if it doesn't let them. */
+/** Returns a mode that models may enter, whatever its own options say. */
 export const invokable = (self: ModeType.Any): ModeType.Any => ({
   ...self,
   [ModeType.TypeId]: { definition: { ...ModeType.definitionOf(self), isInvokable: true } }
@@ -74,7 +74,7 @@ const addHandled = (
   } else addTool(tools, agent, { ...handledTool(tool, false, toolkit), modes: [name] })
 }
 
-/** Adds modes, and the tools that belong to them, to those of an agent. Throws if it has another mode or tool of a name. */
+/** Adds modes, and the tools that belong to them, to those of an agent. Throws if it has another mode or tool with one of their names. */
 export const addModes = (
   agent: string,
   self: Pick<Definition, "modes" | "tools">,

@@ -56,7 +56,7 @@ export interface Options<
     | string
     | ((state: AgentState.AgentState) => string | Effect.Effect<string, InstructionsE, InstructionsR>)
     | undefined
-  /** Tools of the agent. Their handlers come from the environment, unless the toolkit has handlers. */
+  /** Tools of the agent; none by default. Their handlers come from the environment, unless the toolkit has handlers. */
   readonly toolkit?: Kit | undefined
   /** Agents that this agent may call as tools, made by `Agent.asTool`; none by default. */
   readonly agents?: Agents | undefined

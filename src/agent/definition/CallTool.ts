@@ -16,7 +16,7 @@ import type { HandledTool, Roster, ToolEntry } from "./AgentDefinition.ts"
 /** A call: the name of its tool, and the calls that lead to its agent. */
 export type Placed = Pick<WaitingCall, "calls" | "name">
 
-/** Finds the tool of a call, in the agent in control that the calls lead to. */
+/** Finds the tool of a call. The `calls` lead to a state, and the tool belongs to the agent in control of that state. */
 export const toolOf = (
   { agents }: Roster,
   { agent, conversation }: AgentState,
@@ -59,7 +59,10 @@ export const readParamsAtOnce = (
     )
 }
 
-/** Reads a result that somebody gives for a call, as the value that a handler would have given and its JSON. Fails with what is wrong. */
+/**
+ * Reads a result that somebody gives for a call. Returns the value that a handler would have returned, and the JSON of that value. Fails
+ * with what is wrong.
+ */
 export const readResult = (
   { decodeSuccess, encodeSuccess }: HandledTool,
   result: Schema.Json

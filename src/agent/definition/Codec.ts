@@ -52,7 +52,7 @@ export const resultDecoder = (schema: Schema.Constraint): Codec => {
   return (u) => decode()(u)
 }
 
-/** Returns what a suspended schema stands for. Throws what its function throws, if that doesn't exist yet. */
+/** Returns what a suspended schema stands for. If that schema doesn't exist yet, throws what the function throws. */
 export const entered = (ast: SchemaAST.AST): SchemaAST.AST => SchemaAST.isSuspend(ast) ? entered(ast.thunk()) : ast
 
 const enteredIfThere = (ast: SchemaAST.Suspend): ReadonlyArray<readonly [string, SchemaAST.AST]> => {

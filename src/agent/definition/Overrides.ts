@@ -17,7 +17,10 @@ export type ToolHandler = (
   context: Toolkit.HandlerContext<Tool.Any>
 ) => Effect.Effect<unknown, unknown, unknown>
 
-/** Replaces a model by another one, and a tool's handler by another one. The `own` handler may be one that stands in for it. */
+/**
+ * Replaces the model that an agent has itself, and the handlers that toolkits bring. `own` is what is replaced: as a handler, the toolkit's
+ * or one that stands in for it (`StandIn.ts`).
+ */
 export interface Overrides {
   readonly model?: (own: ModelLayer) => ModelLayer
   readonly handler?: (tool: Tool.Any, own: ToolHandler) => ToolHandler

@@ -1,11 +1,11 @@
 /**
- * What an option of an agent carries, so that only programs with that option load what performs it.
+ * The code that performs an option of an agent. The option carries it, so that only programs with that option load it.
  *
  * @since 0.1.0
  */
 
 /**
- * What performs an option in a loop. What it does is known where a loop is known: `perform/guard/Guard.ts`,
+ * Performs an option in a loop. Definitions don't know loops, so its methods are declared in `perform/guard/Guard.ts` and
  * `perform/window/WindowPrompts.ts`.
  */
 export interface Performer {

@@ -85,7 +85,7 @@ const share = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, Def
   return new Map(Array.from(agents, ([name, agent]) => [name, withTools(agent, agent, shared)]))
 }
 
-/** Adds the target's own description to each handoff of an agent that has none yet. */
+/** Gives each handoff without a description the description of its target. */
 const describeIn = (agents: ReadonlyMap<string, Definition>, self: Definition): Definition => {
   const described = Array.from(self.tools).flatMap(([name, entry]): ReadonlyArray<readonly [string, ToolEntry]> => {
     if (entry._tag !== "Handoff") return []
@@ -234,6 +234,9 @@ const extendBy = memoize((roster: Roster) =>
   })
 )
 
-/** Gives every agent of a roster more modes. Throws if an agent has another mode or tool of a name, or calls one that has such a tool. */
+/**
+ * Adds modes to every agent of a roster. Throws if an agent has another mode or tool with one of their names, or calls an agent that has
+ * such a tool.
+ */
 export const extend = (roster: Roster, modes: ReadonlyArray<ModeType.Any>): Roster =>
   modes.reduce((extended, mode) => extendBy(extended)(mode), roster)

@@ -125,8 +125,8 @@ export const setAll: {
  * Ends a handler without a result: the result comes later, from outside of the run.
  *
  * The call stays open and the run stops, as for an approval. `AgentState.pendingResults` lists the calls that await their results;
- * `giveResult` and `giveFailure`, of a state, a session or a conversation on a cluster, end the wait. Of the handler, only finalizers run
- * after this Effect; they see a defect. Outside of a tool's handler it dies.
+ * `giveResult` and `giveFailure`, of a state, a session or a conversation on a cluster, end the wait. After this Effect only the
+ * handler's finalizers run, and they see a defect. Outside of a tool's handler it dies.
  *
  * **Example** (A parcel that arrives some day)
  *

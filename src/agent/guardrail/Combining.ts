@@ -1,8 +1,9 @@
 /**
  * Guardrails made from other guardrails.
  *
- * In a sequence each looks at what the one before passed on. `all` asks them about the same value, and those that replace it once more in
- * turn. `any` gives each the original. One refusal stays as it is; several become one that names the combination.
+ * In a sequence each looks at what the one before passed on. `all` asks them about the same value; if several replace it, these are asked
+ * again, one after the other. `any` asks each about the original. One refusal stays as it is; several become one that names the
+ * combination.
  *
  * @since 0.1.0
  */
@@ -49,7 +50,7 @@ export class NoGuardrails extends ErrorClass<NoGuardrails>("troupe/agent")(
 /** Asks a guardrail, and adds its name to a refusal. */
 const ask = (self: Any, value: unknown, context: unknown): Judging.Judged =>
   Judging.map(
-    // A stage gives its guardrails values and contexts of their subject; the type of any guardrail has lost which.
+    // A stage gives its guardrails values and contexts of their subject; the type `Any` doesn't say which subject that is.
     internalsOf(self).judge(value as never, context as never),
     (verdict) =>
       verdict._tag === "Block" && verdict.guardrail === undefined ? { ...verdict, guardrail: self.name } : verdict

@@ -23,9 +23,12 @@ export interface Guardrails<Output = unknown> {
    * continues.
    */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
-  /** On the parameters of calls, except handoffs and `final_answer`. */
+  /** On the parameters of calls, except handoffs, `final_answer`, and calls that the provider has run. */
   readonly toolCall?: ReadonlyArray<AnyAt<"toolCall", Values["toolCall"]>> | undefined
-  /** On the results of calls, failures too, except handoffs and `final_answer`. */
+  /**
+   * On the results of calls, failures too, except handoffs, moves between modes and `final_answer`. Calls that didn't run, or that the
+   * provider has run, aren't judged either.
+   */
   readonly toolResult?: ReadonlyArray<AnyAt<"toolResult", Values["toolResult"]>> | undefined
   /** On the agent's handoffs: those that its model requests, and those that a policy decides. */
   readonly handoff?: ReadonlyArray<AnyAt<"handoff", Values["handoff"]>> | undefined

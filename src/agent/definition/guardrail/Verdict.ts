@@ -142,7 +142,7 @@ const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
   }
 }
 
-/** Names the guardrail or function that returned something else than it must. */
+/** Makes the defect of a guardrail, or of a function of it, that returned something else than it must. */
 export const noVerdict = (guardrail: string, by: string, given: unknown): NoVerdict =>
   new NoVerdict({ guardrail, what: `${by} returned ${kindOf(given)}` })
 

@@ -16,8 +16,8 @@ export type Summarize = (conversation: Conversation) => Effect.Effect<Made, unkn
 
 /**
  * What a strategy does: it chooses turns, or lets turns be summarized. It is asked if there is too much. A step that `needsNoLimit` is
- * asked even if no limit is set, and one that `isLimit` itself is always asked. Turns are summarized with a `model` if that isn't the
- * agent's.
+ * asked even if no limit is set, and one that `isLimit` itself is always asked. `model` is the model that
+ * summarizes turns; if it is `undefined`, the agent's own does.
  */
 export type Step =
   | {

@@ -20,8 +20,7 @@ import { type Action, guard } from "./Found.ts"
  * | `card` | 14 to 19 digits, together or in a card's groups, in the range of an issuer, with the last one right (ISO/IEC 7812-1) |
  * | `ssn` | a US social security number in its groups, except for those that aren't given out |
  * | `iban` | an account number of its country's length with the right check digits (ISO 13616) |
- * | `ip` | an IPv4 or IPv6 address, except those that every host has (`127.0.0.1`, `::1`); after `v` or `version`, four numbers are a
- * version |
+ * | `ip` | an IPv4 address, or a global, local or multicast IPv6 one, but none that every host has (`127.0.0.1`) and no `version 1.2.3.4` |
  *
  * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
  * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
@@ -66,16 +65,17 @@ export const pii = (
  * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed or
  * encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
- * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`,
- * `DB_PASSWORD=…`, "my password is …"): in quotes, with a digit or a sign in it, or where its line says nothing else. Names to be
- * filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" aren't passwords.
+ * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`, `DB_PASSWORD=…`, "my
+ * password is …"). After a name it must be in quotes, have a digit or a sign in it, or be alone in a line with its name. At the end of a
+ * line, six characters are enough. Names to be filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" aren't
+ * passwords.
  *
- * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least, or else by
- * chance alone: 32 or more letters, digits and `+/_-` in a row with small letters, capitals and digits, with at least 4.2 bits of entropy
- * per character (Shannon), and at least every fourth is followed by one of another kind. So words, paths, names made of words, UUIDs and
- * hashes aren't tokens. Of random keys in Base64, 97 in 100 with 32 characters are found, and 99 in 100 with 40. Hashes after `sha512-`,
- * files in `data:` addresses, certificates and public keys aren't tokens either. A key of hexadecimal digits can't be told from a hash: it
- * is found only after its name.
+ * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least. Without a name
+ * it must look random: 32 or more letters, digits and `+/_-` in a row. Among them are small letters, capitals and digits, and after at
+ * least one in four the kind changes. Their entropy is at least 4.2 bits per character (Shannon). So words, paths, names made of words,
+ * UUIDs and hashes aren't tokens. Of random keys in Base64, 97 in 100 with 32 characters are found, and 99 in 100 with 40. Hashes after
+ * `sha512-`, files in `data:` addresses, certificates and public keys aren't tokens either. A key of hexadecimal digits can't be told from
+ * a hash: it is found only after its name.
  *
  * Masking replaces each finding by `[redacted token secret]` and the like, and changes nothing else.
  *

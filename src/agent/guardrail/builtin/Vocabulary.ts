@@ -60,7 +60,8 @@ const namesOf = (names: Iterable<string>): string => [...new Set(names)].join(",
 const fewWords = 5
 
 /**
- * Blocks a text with a word of a topic in `deny`, and, if `allow` is given, a text of more than five words without a word of a topic in it.
+ * Blocks a text that has a word of a topic in `deny`. If `allow` is given, a text of more than five words is also blocked if it has no word
+ * of a topic in `allow`.
  *
  * Topics are recognized by their words alone, found as by `profanity` but not in disguise. A star at the end of a word stands for its other
  * forms (`"refund*"`). Use `judge` for the meaning of a text.

@@ -22,7 +22,7 @@ const named = (names: string, signs = "[:=]|is[ \\t]"): () => RegExp =>
 
 const assigns = /.["'`\]]{0,2}[ \t]{0,2}(?:is[ \t]{1,2}|[:=]{1,2}>?)[ \t]{0,3}/y
 const quoted = /(["'`])[^"'`\s][^"'`\n]{0,127}\1/y
-/** Returns whether a value is a secret, and the whole of it. */
+/** The beginning of a value, by which it is judged, and the whole value. */
 const bare = /[^\s"'`,;(){}[\]<>]{1,64}/y
 const whole = /[^\s"'`,;(){}[\]<>]+/y
 
@@ -99,7 +99,10 @@ const findValues = (names: () => RegExp, isValue: IsValue): Find => {
   return finder(names, (text, at) => (found = valueAt(text, at, isValue))?.[1], (_, at) => found?.[0] ?? at)
 }
 
-/** Finds passwords by their name: in quotes, with a digit or a sign in them, or where a line says nothing else. */
+/**
+ * Finds passwords by their name: in quotes, with a digit or a sign in them, alone in a line with the name, or, from six characters on, at
+ * the end of any line.
+ */
 export const findNamedPasswords = findValues(named(passwords), isPassword)
 
 /** Finds keys and tokens by their name, those of hexadecimal digits too: letters and digits, eight of them at least. */

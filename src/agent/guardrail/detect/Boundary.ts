@@ -3,8 +3,11 @@
  *
  * @since 0.1.0
  */
-/** Checks whether a code unit is a digit, and a Latin letter or one. */
+
+/** Checks whether a code unit is an ASCII digit. */
 export const isDigit = (code: number): boolean => code > 47 && code < 58
+
+/** Checks whether a code unit is an ASCII letter or digit. */
 export const isAlphanumeric = (code: number): boolean =>
   isDigit(code) || (code > 96 && code < 123) || (code > 64 && code < 91)
 

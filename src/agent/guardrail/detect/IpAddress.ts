@@ -22,7 +22,7 @@ const version = /(?:^|[^a-z])(?:v|ver|version|release|build|revision)[.:= ]{0,2}
 /** Addresses that belong to no single host: unspecified, loopback, broadcast. */
 const nobody = /(?:0|127)\.|255\.255\.255\.255/y
 
-/** Finds IPv4 addresses, except those that every host has, and versions. */
+/** Finds IPv4 addresses, but neither versions nor addresses that every host has. */
 export const findV4 = finder(() => v4Starts, (text, start, last) => {
   const end = endAt(v4, text, start)
   return end !== undefined && isBounded(text, start, end, last) && endAt(nobody, text, start) === undefined &&
@@ -46,7 +46,7 @@ const isV6 = (address: string): boolean => {
   return after === undefined ? count === 8 : count < 8
 }
 
-/** Finds IPv6 addresses that begin with a group in use (RFC 4291), so that times, slices and paths aren't. */
+/** Finds IPv6 addresses that begin with a group in use (RFC 4291), so that times, slices and paths aren't found. */
 export const findV6 = finder(() => v6Starts, (text, start, last) => {
   const longest = endAt(v6, text, start)
   if (longest === undefined) return undefined
