@@ -1,6 +1,6 @@
 /**
  * Runs an effect of a mode: its set-up, its clean-up or its finalizers. They run between steps, see the conversation, and may talk to the
- * agent.
+ * agent, except for the finalizers of a mode that stays entered at the end of a run.
  *
  * @since 0.1.0
  */
