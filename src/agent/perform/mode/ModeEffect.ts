@@ -41,7 +41,10 @@ export const runModeEffect = <A>(
   }, true)
 }
 
-/** Runs the Effect that a mode's function returns. If it returns none, or one that succeeds with another Effect, a defect names it. */
+/**
+ * Runs the Effect that a mode's function returns. If the function returns no Effect, or one that succeeds with another Effect or a Promise,
+ * a defect names the function.
+ */
 export const ranBy = <A>(
   by: string,
   f: () => Effect.Effect<A, unknown, unknown>
