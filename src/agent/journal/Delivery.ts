@@ -34,8 +34,8 @@ export interface Happened {
  * gets the new state if the event changed it; `offerAll` waits for room. With `isStreaming` the model is asked to stream. A receiver with a
  * `failure` has interrupted the run because of it.
  *
- * What `offer` had no room for is given to `take` first, if there is one: a session saves there what nobody may see before it is saved, and
- * returns whether it may be seen now.
+ * If `offer` had no room for an event, the event goes to `take`, if there is one, before observers and `offerAll` get it. A session saves
+ * events in `take` that nobody may see before they are saved. `take` returns whether the event may be seen now.
  */
 export interface Receiver {
   readonly isStreaming: boolean
@@ -55,8 +55,9 @@ export interface Teller {
  * How a run delivers its events. `flush` waits until everybody has seen all events; it does nothing if there are no observers and no
  * receiver, and needn't be run unless somebody `isBehind`.
  *
- * An observer may cause another event while it is shown one. That event is shown next, and `flush` in the observer doesn't wait for it,
- * because it would wait for its own end. `shownIn` returns what a fiber is being shown, if the run waits for the fiber.
+ * An observer may cause another event while it is shown one. The new event is shown after those that already wait, and `flush` in the
+ * observer doesn't wait for it, because it would wait for its own end. `shownIn` returns what a fiber is being shown, if the run waits for
+ * the fiber.
  */
 export interface Delivering {
   readonly deliver: (event: AgentEvent, by: Teller, state?: AgentState) => void
@@ -74,7 +75,7 @@ export type Shown = AgentEvent["_tag"] | typeof saved
 const saved = "State"
 
 /**
- * Delivers events in their order to observers and to the receiver of a stream.
+ * Delivers events in their order to observers and to the receiver.
  *
  * If the run or a time-out interrupts a delivery, the current event is still shown to everybody, and later ones wait for the next flush. So
  * everybody sees each event exactly once, unless it can't be saved.
@@ -163,7 +164,7 @@ class ToReceiver implements Delivering {
 
 const none: Array<never> = []
 
-/** Passes on what has happened, after `seen` has shown it to observers. A session takes it in before that. */
+/** Passes an event on, after `seen` has shown it to observers. If there is `take`, it gets the event before observers do. */
 const pass = (
   waiting: object,
   receiver: Receiver,

@@ -14,7 +14,7 @@ import { annotate } from "../../handoff/FailedState.ts"
 import { Fail } from "../rules/Decision.ts"
 import type { Loop } from "./Loop.ts"
 
-/** Describes an error, as plain data. A tool's error that can't be read any more is what it was. */
+/** Describes an error, as plain data. For a `ToolFailed`, returns the description of the tool's own error in it. */
 export const describe = (error: unknown): Pick<AgentStatus.Failure, "tag" | "message"> => {
   const value = error instanceof Fail || isAgentError(error) ? error.reason : error
   return value instanceof ToolFailed ? value.error : { tag: tagOf(value) ?? "Failure", message: messageOf(value) }

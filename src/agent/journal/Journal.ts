@@ -5,7 +5,8 @@
  * 2. The state after an event is `AgentState.reduce` of it, and what is under way is `Underway.reduce` of it: both are folds.
  * 3. Pieces of a stream change neither, so they are only delivered.
  *
- * What else can change during a run, and why it isn't derived from events, stands in docs/decisions/0022, which a test holds to the code.
+ * docs/decisions/0022 lists what else can change during a run, and why it isn't derived from events. A test compares the list with the
+ * code.
  *
  * @since 0.1.0
  */
@@ -90,7 +91,7 @@ export class Journal {
   get underway(): Underway.Underway {
     return this.#underway
   }
-  /** The ids of calls that an answer may not give again. The code that gives an id adds it. */
+  /** The ids that no new call may have. Code that gives a call an id adds the id here. */
   get takenIds(): TakenIds.TakenIds {
     if (this.#takenIds !== undefined) return this.#takenIds
     const settled = this.#live === undefined ? undefined : settledIdsOf(this.#live)
@@ -137,7 +138,7 @@ export class Journal {
     if (this.#delivering.isObserved) this.#withheld ??= { before: this.#state, events: [] }
   }
 
-  /** Delivers the withheld events, with the words that the state holds now. */
+  /** Delivers the withheld events, with the inputs that the state holds now: guardrails may have replaced the original ones. */
   release(): void {
     if (this.#withheld === undefined) return
     const { before, events: waiting } = this.#withheld
@@ -178,6 +179,6 @@ const bringsTurns = (event: AgentEvent): boolean =>
   event._tag === "ModeExited" || event._tag === "ModeFailed" ||
   (event._tag === "StateAdjusted" && event.adjustment._tag === "ViewChanged")
 
-/** Checks whether an event made a state forget ids that it knew by name: those that may have been are read anew. */
+/** Checks whether an event made a state forget ids that it knew by name, so that all ids must be read again. */
 const forgetsIds = (before: AgentState, after: AgentState, event: AgentEvent): boolean =>
   event._tag === "ToolCallSettled" && TakenIds.hasForgotten(before, after, event.calls)

@@ -178,7 +178,7 @@ export const emitStart = (self: Loop, inControl: Definition, started: RunStarted
 /** Emits that a step starts or ends: one answer of the model and the calls in it, or calls that are still open. */
 export const emitStep = (self: Loop, _tag: "StepStarted" | "StepCompleted", step: number): void => {
   const { calls, journal, path } = self
-  // Most steps have no more to say, so their events are made without a spread.
+  // These events have no other fields, so they are made without a spread.
   journal.record({ _tag, run: journal.run, path, calls, step, sequence: journal.nextSequence(), at: now(self) }, self)
 }
 

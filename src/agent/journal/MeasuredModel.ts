@@ -1,8 +1,9 @@
 /**
  * Models that count their own requests. Tool handlers and guardrails that ask a model within a run are given one.
  *
- * A loop counts its own requests and asks the uncounted model behind it, so that each request counts once, also in a run within a tool. If
- * somebody has made another model of one that counts, a loop that asks that tells it which request is the loop's.
+ * A loop counts its own requests and asks the uncounted model behind a counting one, so that each request counts once, also in a run within
+ * a tool. If somebody has made another model of a counting one, a loop that asks the new model marks the request as its own
+ * (`RequestOfLoop`), so that the counting model doesn't count it again.
  *
  * @since 0.1.0
  */

@@ -41,8 +41,8 @@ interface Behind extends Pick<LanguageModel.LanguageModel, "generateText" | "str
 export const behind = new WeakMap<LanguageModel.LanguageModel, Behind>()
 
 /**
- * Returns the model behind one that counts requests, or the model itself. If somebody has replaced a method of the counting one, it returns
- * that: the replacement must be asked.
+ * Returns the model behind one that counts requests, or the model itself. If somebody has replaced a method of the counting model, it
+ * returns the counting model, because the replacement must be asked.
  */
 export const unmeasured = (model: LanguageModel.LanguageModel): LanguageModel.LanguageModel => {
   const found = behind.get(model)
@@ -73,7 +73,7 @@ const namesOf = (
   return NativeModel.of(model, context)?.names ?? named.get(model) ?? namesIn(context)
 }
 
-/** Keeps the names that a model's layer has. A model without names doesn't take those of a model around it. */
+/** Keeps the names that a model's layer has. A model without names doesn't get the names of a model around it. */
 export const keepNames = <A>(built: Context.Context<A>): Context.Context<A> => {
   const model = Context.getOrUndefined(built as Context.Context<never>, LanguageModel.LanguageModel)
   if (model !== undefined) named.set(model, namesIn(built as Context.Context<never>))

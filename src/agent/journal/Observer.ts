@@ -22,7 +22,7 @@ import { CurrentOperations } from "./OperationsUnderWay.ts"
 export type Observer = (event: AgentEvent) => Effect.Effect<void>
 
 /**
- * The observers of the runs inside, outermost first.
+ * The observers of the runs that a fiber starts, outermost first.
  *
  * @category references
  * @since 0.1.0

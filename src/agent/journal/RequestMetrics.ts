@@ -1,8 +1,8 @@
 /**
  * Metrics of requests to models, with OpenTelemetry's names for generative AI.
  *
- * Each request counts once, when it has ended, and the series that it counts in is made once: there is one for each model, provider and
- * type of error. The counts are read if somebody exports `effect/Metric`, and cost nothing more if nobody does.
+ * Each request counts once, when it has ended, and the series that it counts in is made once: there is one for each provider, model, model
+ * of the response and type of error. The counts are read if somebody exports `effect/Metric`, and cost nothing more if nobody does.
  *
  * Source of the names, units, buckets and attributes: OpenTelemetry semantic conventions 1.41 for generative AI client metrics.
  *

@@ -9,7 +9,7 @@ export interface Keeping {
   readonly slots: Array<unknown>
 }
 
-/** A place in every loop for one module's private data: a cache, or something live. In `live` it outlasts a run of a session. */
+/** A place in every loop for one module's private data: a cache, or something live. In a loop's `live`, it outlasts a run of a session. */
 export class Slot<A> {
   static #count = 0
   readonly #at = Slot.#count++

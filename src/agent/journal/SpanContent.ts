@@ -23,7 +23,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const text = (content: string): Json => ({ type: "text", content })
 
-/** Splits a data URL into its header and its data. */
+/** Returns the data of a data URL, without its header. */
 const ofDataUrl = (url: string): string => url.slice(url.indexOf(",") + 1)
 
 const filePart = ({ data, fileName, mediaType }: Pick<Prompt.FilePart, "data" | "fileName" | "mediaType">): Json => {
@@ -114,7 +114,7 @@ export interface Content {
   readonly "gen_ai.tool.definitions"?: string | undefined
 }
 
-/** Returns a model's answer, if it has content. */
+/** Returns the answer in a turn, or `undefined` if the turn isn't an assistant's. */
 export const outputOf = (turn: Turn | undefined): string | undefined =>
   turn?._tag === "Assistant"
     ? JSON.stringify([{ ...answer(turn), finish_reason: reasons[turn.finishReason] ?? turn.finishReason }])

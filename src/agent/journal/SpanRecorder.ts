@@ -24,8 +24,8 @@ const parentOf = (span: Tracer.AnySpan | undefined): Option.Option<Tracer.AnySpa
 const levels: ReadonlyArray<LogLevel> = ["All", "Trace", "Debug", "Info", "Warn", "Error", "Fatal", "None"]
 
 /**
- * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around what they measure: that is over already, or its
- * beginning and end are known. Their common services are read once.
+ * Makes the spans that `Effect.useSpan` would make in a fiber, without an effect around the work that they measure: the work is over
+ * already, or its beginning and end are known. The services that the spans need are read once.
  */
 export class SpanRecorder {
   readonly #tracer: Tracer.Tracer | undefined

@@ -6,8 +6,8 @@
  * name that `effect/ai` gives it if that makes the span. Content is recorded only if `RecordContent` says so. Spans of a run, and of what is
  * done to a conversation outside of one, have the id of the conversation.
  *
- * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test holds
- * `docs/telemetry.md`, which lists them, to what is here.
+ * Source of the names: OpenTelemetry semantic conventions 1.41 for generative AI, agent and framework spans. A test checks
+ * that `docs/telemetry.md` lists exactly the names that are exported.
  *
  * @since 0.1.0
  */
@@ -83,7 +83,7 @@ export const inConversation = <A, E, R>(
     )
   })
 
-/** The span recording of a run without spans: nothing is kept, and no service changes. */
+/** The span of a run without spans: it keeps nothing, and no service changes. */
 const noSpan: Tracer.Span = {
   _tag: "Span",
   name: "",
@@ -183,7 +183,7 @@ const runAttributes = (definition: Definition): Record<string, unknown> => ({
   ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
 })
 
-/** Ends a span. A later end of the span is ignored, so what it ended with may be handled inside. */
+/** Ends a span. A later end of the span is ignored, so code inside the span may still handle the failure that ended it. */
 const endSpan = (span: Tracer.Span, { journal }: Loop, exit: Exit.Exit<unknown, unknown>): void => {
   if (span.status._tag === "Ended") return
   const isTimed = span.status.startTime !== 0n

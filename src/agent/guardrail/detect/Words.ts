@@ -141,7 +141,7 @@ class Search<Kind extends string> {
     this.#words = new Words(text, isDisguised)
     this.#reader = new Reader(lists.words, text, isDisguised, (node, isEnd) => this.#visit(node, isEnd))
   }
-  /** An expression continues in the next word. The longest expression is found. */
+  /** Checks whether a finding ends at a node. If an expression continues in the next word, the longer expression is found. */
   #visit(node: number, isEnd: boolean): boolean {
     const { beginnings, words } = this.#lists
     if (isEnd && this.#readNext(node)) return true
@@ -181,7 +181,7 @@ class Search<Kind extends string> {
     if ((classes & (Class.sign | Class.innerSign)) !== 0) return this.#readSigned(start, end, isMeant, classes)
     return end - start === 1 && classes === Class.letter ? this.#readSpaced(start) ?? end : end
   }
-  /** Reads a word with signs in it: without those at its ends, without any, with hidden letters, or each piece between them. */
+  /** Reads a word with signs in it: without the signs at its ends, without any signs, with hidden letters, or each piece between signs. */
   #readSigned(start: number, end: number, isMeant: boolean, classes: number): number {
     const { text } = this.#words
     let [first, last] = [start, end]
@@ -218,7 +218,7 @@ class Search<Kind extends string> {
   }
 }
 
-/** Returns where the longest literal that begins at an offset ends. */
+/** Finds the longest literal that begins at an offset. */
 const literalAt = <Kind extends string>(
   { literals }: Lists<Kind>,
   text: string,
@@ -263,7 +263,7 @@ function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): W
  * A listed expression of several words is found with spaces, hyphens or apostrophes between them. An expression with a star at its end is
  * found at the beginning of words, and one with other signs as it is written. Case, accents and lookalike letters of other alphabets are
  * ignored. With `isDisguised`, it also ignores digits and signs that stand for letters or between them, letters that are repeated three
- * times or more, spaced letters, and letters that a star hides.
+ * times or more, spaced letters, and letters that a star or a hash hides.
  */
 export const wordDetector = <Kind extends string>(
   listed: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>,

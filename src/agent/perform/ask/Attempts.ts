@@ -96,7 +96,10 @@ const silentReasons: ReadonlyArray<AiError.AiErrorReason["_tag"]> = [
   "UnknownError"
 ]
 
-/** Checks whether an attempt that failed used nothing: no answer had begun, and the provider didn't get the request or refused it. */
+/**
+ * Checks whether an attempt that failed used nothing: no answer had begun, and the provider didn't get the request, refused it, or failed
+ * itself.
+ */
 const isFree = ({ reason }: AiError.AiError, { arriving }: RequestProgress): boolean =>
   (arriving === undefined || !Answer.hasBegun(arriving)) &&
   (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))

@@ -10,9 +10,9 @@ import * as Loop from "../../journal/Loop.ts"
 import type { Seen } from "../guard/AnswerGuard.ts"
 
 /**
- * The pieces of an answer that have arrived and aren't shown yet. Once it is open, pieces are shown as they arrive.
+ * The pieces of an answer that have arrived and aren't shown yet. With `isOpen`, pieces are shown as they arrive.
  *
- * Pieces that arrive while earlier ones are shown wait behind these. `shown` counts those that have been shown.
+ * Pieces that arrive while earlier ones are being shown wait behind them. `shown` counts the pieces in `parts` that have been shown.
  */
 export interface HeldBack {
   answer: Answer.Arriving | undefined

@@ -14,7 +14,7 @@ export type Kept<A extends object> = A | WeakRef<A>
 /** Returns a cache, if it isn't gone. */
 export const held = <A extends object>(kept: Kept<A>): A | undefined => kept instanceof WeakRef ? kept.deref() : kept
 
-/** How many conversations that begin with one turn are known, the latest first. */
+/** How many caches are kept for conversations that begin with the same turn. The latest comes first. */
 export const most = 4
 
 type Known = ReadonlyArray<Kept<object>>

@@ -25,7 +25,7 @@ const weakenAll = (): void => {
   for (const { weaken } of all) weaken()
 }
 
-/** Keeps a cache alive until the next turn of the event loop, unless more than `most` others are used until then. */
+/** Keeps a cache alive until the next turn of the event loop, unless `most` others are used until then. */
 export const use = (by: object, lettingGo: LettingGo): void => {
   if (latest.size === 0) setTimeout(weakenAll, 0)
   latest.delete(by)

@@ -1,7 +1,8 @@
 /**
  * Asks the model at hand: natively if it can be, and otherwise as any `LanguageModel` of `effect/ai`.
  *
- * Both ways return the same parts and fail with the same errors: `effect/ai` decodes each part of a native answer that isn't sound.
+ * Both ways return the same parts and fail with the same errors: if a part of a native answer isn't valid as it is (`SoundPart`),
+ * `effect/ai` decodes that part and all parts that arrived with it.
  *
  * @since 0.1.0
  */
@@ -136,7 +137,7 @@ const inSpan = <A, R>(
   )
 }
 
-/** Returns the model that a loop asks: it counts its requests itself. */
+/** Returns the model that a loop asks. It doesn't count requests, because the loop counts its own. */
 const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageModel =>
   unmeasured(Context.getUnsafe(fiber.context as Context.Context<never>, LanguageModel.LanguageModel))
 

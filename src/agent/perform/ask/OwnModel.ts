@@ -159,7 +159,7 @@ export const release = (
 /**
  * Makes a model that finds the model to ask at each request, with what `ask` and `read` provide.
  *
- * The types of a request are between its caller and the model that is found, so this one passes untyped requests and answers on.
+ * Only the caller and the model that is found know the types of a request, so this model passes requests and answers on without types.
  */
 const finding = (
   choose: (model: LanguageModel.LanguageModel) => LanguageModel.LanguageModel,
@@ -178,8 +178,8 @@ const finding = (
 }
 
 /**
- * Makes a model that follows a plan, for requests other than the agent's own: of its tools, called agents and instructions. The plan's own
- * types have no request in them either.
+ * Makes a model that follows a plan, for requests other than the agent's own: of its tools, called agents and instructions. A plan's types
+ * don't know the types of requests either.
  */
 const fromPlan = (
   plan: Plan,

@@ -30,7 +30,7 @@ const nothing: Read = { turns: [], handoff: undefined, isTold: false }
 
 const noSystem = Prompt.makeMessage("system", { content: "" })
 
-/** Checks whether a turn from a place on says what was handed over, from the last turn backwards. */
+/** Checks whether one of the turns from `from` on says what was handed over. It looks at the last turn first. */
 const isTold = (turns: ReadonlyArray<Turn>, from: number, handoff: Received): boolean => {
   for (let at = turns.length - 1; at >= from; at--) if (isToldIn(turns[at]!, handoff)) return true
   return false

@@ -26,7 +26,7 @@ const Rendering = Context.Reference<ReadonlyArray<LiveModes>>("troupe/agent/Rend
   defaultValue: () => []
 })
 
-/** Returns an agent's instructions, unless these are what renders the prompt. */
+/** Returns an agent's instructions. Fails if the instructions themselves are rendering the prompt. */
 const ask = (
   operation: string,
   { definition, live, state }: Loop

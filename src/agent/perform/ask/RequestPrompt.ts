@@ -34,7 +34,7 @@ export class RequestPrompt implements RequestMessages {
   }
   get prompt(): Prompt.Prompt {
     if (this.#prompt !== undefined) return this.#prompt
-    // Who reads messages may keep a record of what was sent, and know them by their identity.
+    // A program that reads the messages may record which ones were sent, by their identity. So no other conversation may share them.
     this.projection?.own()
     return this.#prompt = Prompt.fromMessages(this.#behind.behind(this.system, this.#count))
   }

@@ -30,8 +30,8 @@ export const systemOf = (
 }
 
 /**
- * Returns what a context window counts besides the turns, whose first message is given: the system message, always with what was handed
- * over.
+ * Returns what a context window counts besides the turns: the request, the system message with what was handed over, and the opening text
+ * if the first message of the turns (`first`) isn't a user's.
  */
 export const besideOf = (
   loop: Loop,

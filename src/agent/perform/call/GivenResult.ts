@@ -17,7 +17,7 @@ import { guardAt } from "../guard/Guard.ts"
 import { shortened } from "./ResultLength.ts"
 import { type CallResult, failed, refused, succeeded } from "./ToolCall.ts"
 
-/** Reads a success by the tool's schema. What doesn't fit is a failed call. */
+/** Reads a success by the tool's schema. A result that doesn't fit fails the call. */
 const read = (
   loop: Loop.Loop,
   entry: HandledTool,

@@ -17,7 +17,7 @@ import type * as Loop from "../../journal/Loop.ts"
 import { Fail, type FailByTool } from "../../rules/Decision.ts"
 import { ownOf } from "./OwnResult.ts"
 
-/** Fails as a call did that ends the run. */
+/** Fails with the error of the call that ends the run. */
 export const failByTool = (
   { definition, state }: Loop.Loop,
   { callId, name, ...failure }: FailByTool

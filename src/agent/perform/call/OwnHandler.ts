@@ -14,7 +14,10 @@ import * as Stream from "effect/Stream"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import type { ToolHandler } from "../../definition/Overrides.ts"
 
-/** Checks whether a toolkit with handlers of its own made an error: of parameters or a result, or of a reason that a handler gave. */
+/**
+ * Checks whether an error was made by a toolkit with handlers: because parameters or a result don't fit, or because a handler failed with
+ * the reason of an `AiError`.
+ */
 export const isOfToolkit = ({ tool }: HandledTool, error: unknown): error is AiError.AiError =>
   AiError.isAiError(error) && error.module === "Toolkit" && error.method === `${tool.name}.handle`
 
@@ -24,7 +27,7 @@ export const isMisfit = (
 ): error is AiError.AiError & { readonly reason: AiError.ToolResultEncodingError } =>
   AiError.isAiError(error) && error.reason._tag === "ToolResultEncodingError"
 
-/** Returns the error of a handler. Its toolkit has wrapped it if it is the reason of an `AiError`. */
+/** Returns the error of a handler. If a handler fails with the reason of an `AiError`, its toolkit wraps the reason. */
 const unwrapped = (entry: HandledTool, error: unknown): unknown =>
   isOfToolkit(entry, error) && !misfits.has(error.reason._tag) ? error.reason : error
 
@@ -45,12 +48,12 @@ const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
 type Output = Tool.HandlerResult<Tool.Any>
 type Outputs = Stream.Stream<Output, unknown, unknown>
 
-/** Waits until a fiber breaks down. */
+/** Waits until a fiber dies, and then dies itself. */
 const brokenDown = ({ tool }: HandledTool, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<never> =>
   Effect.callback((resume) => {
     const remove = fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit) || !Cause.hasDies(exit.cause)) return
-      const message = `The handler of tool "${tool.name}" gave no Effect, or went on with something else`
+      const message = `The handler of tool "${tool.name}" gave no Effect, or its Effect continued with something else`
       resume(Effect.die(new TypeError(message, { cause: Cause.squash(exit.cause) })))
     })
     return Effect.sync(remove)
@@ -79,7 +82,7 @@ const reading = <A>(
     })
   })
 
-/** The handler of a toolkit that has its own, and decodes parameters itself: not from JSON. */
+/** Makes the handler of a tool whose toolkit has the handlers. The toolkit decodes parameters from their encoded form, not from JSON. */
 export const ownHandler =
   (entry: HandledTool, handle: NonNullable<HandledTool["handle"]>): ToolHandler =>
   (params, { preliminary, toolCallId }) =>

@@ -135,7 +135,7 @@ const askForApproval = (loop: Loop.Loop, { id: callId, name, params }: Call, slo
   return undefined
 }
 
-/** Settles a call with the result that somebody gave. Its tool had a handler; one that has none any more can't read it. */
+/** Settles a call with the result that somebody gave. If its tool has no handler any more, the call fails: nothing can read the result. */
 const takeResult = (
   loop: Loop.Loop,
   call: Call,
@@ -148,7 +148,7 @@ const takeResult = (
       GivenResult.readGiven(loop, call, entry, given),
       (answered) => settleAtOnce(loop, call, slot, answered)
     )
-    : refuse(loop, call, slot, `The tool "${call.name}" takes no result from outside.`)
+    : refuse(loop, call, slot, `The tool "${call.name}" accepts no result from outside.`)
 
 const asEffect = (preparing: Preparing): Effect.Effect<Prepared, never, unknown> =>
   Effect.isEffect(preparing) ? preparing : Effect.succeed(preparing)

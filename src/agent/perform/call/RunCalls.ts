@@ -81,8 +81,8 @@ const runAll = (
 }
 
 /**
- * Fails with the error of the first of these calls that is fatal. If a call ended the run that was settled in an earlier one, the rules of
- * the loop fail it by that call.
+ * Fails with the error of the first of these calls that ends the run. If a call that was settled before these ends it, this doesn't fail:
+ * the rules of the loop then fail the run by that call.
  */
 const failByCall = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Effect<void, unknown> => {
   const ending = slots.find(({ ending }) => ending !== undefined)?.ending
@@ -93,8 +93,8 @@ const failByCall = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Eff
 }
 
 /**
- * Runs the calls of these ids. Fails with the error of the first one in their order whose tool is fatal, once all are settled. With
- * `onAnswer` a program makes the call, so that no run ends by it.
+ * Runs the calls with these ids. Once they have ended, fails with the error of the first one, in the model's order, that ends the run. With
+ * `onAnswer` a program makes the call, so the call ends no run.
  */
 export const runCalls = (
   loop: Loop.Loop,
@@ -120,8 +120,8 @@ interface RunningCalls {
 }
 
 /**
- * Says why a call ends its run. What a mode says on its way in or out is under the control of the mode's program, which may go on after a
- * failure, so that the state says nothing of it.
+ * Returns why a call ends its run, if it does. While a mode is set up or cleaned up, the mode's program may handle the failure of a call
+ * and continue, so the state doesn't say then that the call ends the run.
  */
 const fatalIn = ({ loop, onAnswer }: RunningCalls, { fatal }: CallResult): Pick<Settlement, "fatal"> | undefined => {
   if (fatal === undefined || onAnswer !== undefined || loop.isChangingModes) return undefined
@@ -147,8 +147,8 @@ const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => 
 }
 
 /**
- * Emits the results of the calls that have ended, up to the first that hasn't. A move between modes is certain if no call behind it runs: that
- * is the same if the run continues from a state in which the calls before it are settled.
+ * Emits the results of the calls that have ended, up to the first that hasn't. The model is told that a move between modes is certain if no
+ * later call runs. It is told the same if another run continues from a state in which the earlier calls are settled.
  */
 const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, lastJob: number): Effect.Effect<void> => {
   for (const [index, slot] of slots.entries()) {
@@ -212,8 +212,8 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
 type Answering = Effect.Effect<CallResult | undefined, never, unknown>
 
 /**
- * Begins a call once its start is kept. If events can't be kept any more, the run is being stopped, and no other call begins: one whose start
- * was told stays open, because its handler never ran.
+ * Begins a call once its start is stored. If events can't be stored any more, the run stops, and no other call begins: a call whose start
+ * was emitted stays open, because its handler never ran.
  */
 const keptAnswer = (loop: Loop.Loop, job: Job): Answering => {
   const { call: { id: callId, name } } = job

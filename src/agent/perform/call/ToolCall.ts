@@ -89,7 +89,7 @@ export const refused = (
   )
 }
 
-/** Checks whether a schema takes an `Exit`, and not only because it takes anything. */
+/** Checks whether a schema accepts an `Exit`, and not only because it accepts anything. */
 const takesExits = ({ successSchema }: HandledTool["tool"], exit: unknown): boolean => {
   const is = Schema.is(successSchema)
   return is(exit) && !is(Object.create({}))
@@ -136,8 +136,8 @@ const isRunning = ({ finished, underway }: Loop.Loop, { id }: Call): boolean =>
   !finished.calls.has(id) && Underway.callStart(underway, id) !== undefined
 
 /**
- * Emits a preliminary result. It is left out if it doesn't encode, if it comes after the last one, or if guardrails on results would have
- * to judge it.
+ * Emits a preliminary result. It is left out if it doesn't encode, if the call has ended, or if guardrails on results would have to judge
+ * it.
  */
 const tellProgress = (loop: Loop.Loop, call: Call, entry: HandledTool, result: unknown): Effect.Effect<void> => {
   if (loop.definition.guardrails.toolResult.length > 0) return Effect.void

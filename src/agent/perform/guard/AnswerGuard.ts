@@ -42,7 +42,7 @@ const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
 const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
 const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
 
-/** The text that is shown instead of one that isn't, if any. */
+/** Returns the event that shows a text instead of the one that arrived, if the text isn't empty. */
 const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
 
 /** The parameters that are shown instead of the pieces of a call. */
@@ -53,7 +53,7 @@ const paramsInstead = ({ id: callId, name }: Call, params: Schema.Json): Happeni
   delta: JSON.stringify(params)
 })
 
-/** Makes the kind of an answer, or of a text if nothing reads it. */
+/** Returns how guardrails judge an answer: as the value that the codec reads, or as a text if there is no codec. */
 const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<GuardedAnswer.Said> => {
   const context = { stage: "output", agent: loop.definition.name, state } as const
   const given = ({ value }: GuardedAnswer.Said): unknown => value
@@ -187,8 +187,8 @@ export const see = (loop: Loop.Loop, answer: Answer): Effect.Effect<Seen, Fail, 
 }
 
 /**
- * Asks the guardrails on text about answers by calls that don't fit or were cut off: they go back to the model, and are kept. `gone` says
- * why they aren't kept as they arrived.
+ * Asks the guardrails on text about calls of `final_answer` that don't fit the schema or were cut off, because the state keeps them and the
+ * model reads them. `gone` says why their parameters were dropped or replaced.
  */
 const seeMisfits = (
   loop: Loop.Loop,
@@ -228,7 +228,7 @@ const seeSaid = (
   const isOver = isTerminal(state.status)
   const found = GuardedAnswer.find(codec, parts, isOver)
   if (found !== undefined) return seeFound(loop, state, parts, found, false)
-  // Words that guardrails replaced may have been why an answer didn't fit the schema, so it is looked for again.
+  // An answer may fit the schema once guardrails have replaced words in it, so this looks for an answer again.
   const seeAgain = (seen: Seen): Effect.Effect<Seen, Fail, unknown> | undefined => {
     const fitting = seen.parts === parts ? undefined : GuardedAnswer.find(codec, seen.parts, isOver)
     return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
@@ -250,7 +250,7 @@ const seeSaid = (
   })
 }
 
-/** Asks the guardrails about an answer that was found. With `isChanged`, what arrived of it isn't what was found. */
+/** Asks the guardrails about an answer that was found. With `isChanged`, guardrails have already replaced words in it. */
 const seeFound = (
   loop: Loop.Loop,
   state: AgentState,

@@ -1,5 +1,5 @@
 /**
- * Asking the model with the guardrails around it: those on what it reads, on its answer, and on the calls in that.
+ * Asking the model with the guardrails around it: those on what it reads, on its answer, and on the calls in the answer.
  *
  * @since 0.1.0
  */

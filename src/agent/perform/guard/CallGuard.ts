@@ -128,7 +128,7 @@ const kindOf = (context: Context, declared: DeclaredKeys.DeclaredKeys): Kind<Too
 const namesOf = ({ definition: { guardrails } }: Loop.Loop): string =>
   guardrails.toolResult.map(({ guardrail: { name } }) => name).join(", ")
 
-/** Ends the run instead of an error that doesn't pass, because the error would be kept and shown. */
+/** Returns the `GuardrailBlocked` that ends the run if a fatal tool's error doesn't pass: that error would be kept and shown. */
 const endedBy = (loop: Loop.Loop, guardrail: string, reason: string): Pick<CallResult, "fatal"> => ({
   fatal: Cause.fail(
     new Fail(new GuardrailBlocked({ agent: loop.definition.name, guardrail, stage: "toolResult", reason }))

@@ -33,7 +33,7 @@ export interface Kind<A> {
   readonly context: Context
   /** Returns what guardrails of this stage see: the value by default. */
   readonly given?: (value: A) => unknown
-  /** Replaces that by what a guardrail returned. */
+  /** Replaces what guardrails of this stage see by what a guardrail returned. */
   readonly put?: (value: A, given: unknown) => Result.Result<A, string>
   /** Returns the texts that guardrails on text see: each text in the value by default. */
   readonly texts?: (value: A) => ReadonlyArray<string>
@@ -114,7 +114,7 @@ type Counting<A> = Exclude<Verdict<unknown>, Replace<unknown>> | Replace<A>
 const judge = <A>(passage: Passage<A>, { guardrail }: StagedGuardrail): Judged => {
   const { kind, value } = passage
   const { judge, on } = internalsOf(guardrail)
-  // A kind's context and value are those of the guardrail's own subject; the type of any guardrail has lost which.
+  // A kind has the context and value that its guardrails judge, but the type of any guardrail doesn't say which these are.
   const context = kind.context as never
   return on === "text"
     ? (kind.judgeTexts ?? Texts.judge)(passage.texts, (text) => judge(text as never, context))
@@ -137,8 +137,8 @@ const putBack = <A>(
 }
 
 /**
- * Returns the verdict that counts for a kind of value: a replacement that doesn't fit is a block, and so is a retry if there is none. What
- * must stay as it is isn't replaced, but refused.
+ * Returns the verdict that counts for a kind of value. A replacement that doesn't fit counts as a block, and so does a retry if no other
+ * try is possible. A replacement of a value that mustn't change counts as a refusal.
  */
 const counting = <A>(passage: Passage<A>, staged: StagedGuardrail, given: Verdict<unknown>): Counting<A> => {
   const { kind: { at }, loop: { definition, state } } = passage

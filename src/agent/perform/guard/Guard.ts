@@ -28,7 +28,7 @@ export interface Guard extends Performer {
   readonly _tag: "troupe/agent/Guard"
 
   /**
-   * Emits an input by `told`, and lets the guardrails of `judges` judge it, the agents that read it first.
+   * Emits an input by `told`, and lets guardrails judge it: those of `judges`, the agents that read it first.
    *
    * The events of the outermost agent are withheld until then. For a called agent, guardrails judge first, and `told` emits what passed;
    * `foresee` returns the state with the input. Returns an effect if guardrails must be asked at once.

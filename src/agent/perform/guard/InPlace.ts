@@ -3,7 +3,7 @@
  *
  * 1. Guardrails judge them twice: one below the other, because a finding may begin or end with a text, and joined without gaps, because a
  *    finding may span two texts. If something was found at the end of a text, the next text may be the rest of it. So the two are judged
- *    again together, unless the next text begins with a word.
+ *    again together, unless the next text begins with a word. If joined texts were replaced, all are judged once more one below the other.
  * 2. Unchanged text stays in its own place, as far as that can be determined. The replacement of a span across two texts goes to the first.
  * 3. No part of a guardrail's replacement is lost.
  *

@@ -74,7 +74,7 @@ export const declared = (entry: ModeEntry, transition: Move): Effect.Effect<Move
     (params) => withParams(transition, params)
   )
 
-/** Returns a move that a program asks for, or throws if it is none: then it could be neither carried out nor stored. */
+/** Returns a move that a program asks for. Throws if the value isn't a move, because it could be neither carried out nor stored. */
 export const given = (asked: unknown): Move => {
   if (Predicate.hasProperty(asked, "name")) textNamed("mode", asked.name as string)
   const move = ModeTransition.read(asked)

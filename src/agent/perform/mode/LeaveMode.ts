@@ -64,7 +64,7 @@ const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cau
   return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
 }
 
-/** Returns the move that a clean-up requested. A move that would keep a mode that can't stay replaces the mode instead. */
+/** Returns the move that a clean-up requested. If the mode can't stay, a request to stay is dropped, and a push replaces the mode. */
 const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
   const wish = Exit.isSuccess(cleaned) ? ModeTransition.read(cleaned.value) : undefined
   if (wish === undefined || wish._tag === "Exit") return undefined

@@ -1,6 +1,6 @@
 /**
  * Runs an effect of a mode: its set-up, its clean-up or its finalizers. They run between steps, see the conversation, and may talk to the
- * agent.
+ * agent, except for the finalizers of a mode that stays entered at the end of a run.
  *
  * @since 0.1.0
  */
@@ -41,7 +41,10 @@ export const runModeEffect = <A>(
   }, true)
 }
 
-/** Runs the Effect that a mode's function returns. If it returns none, or one that succeeds with another Effect, a defect names it. */
+/**
+ * Runs the Effect that a mode's function returns. If the function returns no Effect, or one that succeeds with another Effect or a Promise,
+ * a defect names the function.
+ */
 export const ranBy = <A>(
   by: string,
   f: () => Effect.Effect<A, unknown, unknown>

@@ -87,7 +87,7 @@ const isFound = (
   }
 }
 
-/** Changes the state of a loop by hand. */
+/** Changes the state of a loop as a program asks. Fails if the agent lacks a tool or model that the change names. */
 export const adjust = (loop: Loop.Loop, operation: string, make: Adjust): Effect.Effect<void, ModeError> =>
   Effect.suspend(() =>
     Effect.flatMapEager(make(EnterMode.seen(loop)), (adjustment) => emitAdjusted(loop, operation, adjustment))
@@ -132,8 +132,8 @@ const unavailable = (operation: string, issue: string): ModeError =>
   because(new Unavailable({ operation, issue, error: null }))
 
 /**
- * Returns why nothing can be said or entered: a step is under way, only the resources of modes are being released, or the run waits for the
- * caller.
+ * Returns why nothing can be said or entered: a step is under way, only the resources of modes are being released, the agent's model is
+ * being built, or the run waits for the caller.
  */
 const findRefusal = (
   loop: Loop.Loop,
@@ -150,10 +150,13 @@ const findRefusal = (
     ? unavailable(operation, "the conversation waits for the observer or the store that asks for it")
     : undefined
 
-/** The events whose observers can't change the conversation: changes would have no end, or the run has ended. */
+/**
+ * Why an observer of these events, or a store that saves a state, can't change the conversation: changes would have no end, the run has
+ * ended, or it waits for the store.
+ */
 const unchangeable: { readonly [Tag in Shown]?: string } = {
-  StateAdjusted: "an observer can't answer a change by another",
-  ModeTransitionRequested: "an observer can't answer a change by another",
+  StateAdjusted: "an observer can't answer a change by another change",
+  ModeTransitionRequested: "an observer can't answer a change by another change",
   RunCompleted: "the run has ended",
   RunInterrupted: "the run has ended",
   RunFailed: "the run has ended",
