@@ -61,7 +61,7 @@ const parse = ({ input, toolName }: Of<"tool-call">, { isDeferred }: Asked) => {
   }).pipe(Result.orElse((error) => isDeferred ? Result.succeed<unknown>(input) : Result.fail(error)))
 }
 
-/** Adds the calls for which the parts of an answer ask an approval. Only an agent can answer that. */
+/** Adds the calls for which an answer asks for approval. Only an agent can wait for that, so nothing is added for other callers. */
 export const withApprovals = (asked: Asked, content: ReadonlyArray<Content>): Asked => {
   const ids = asked.isDeferred
     ? content.flatMap((part) => part.type === "tool-approval-request" ? [part.toolCallId] : [])

@@ -169,7 +169,7 @@ const begin = (url: URL, how: How): UnderWay => {
     if (allUnderWay.get(url) === begun) allUnderWay.delete(url)
   }
   const file = read(url, how, controller.signal).then((file) => {
-    // Of requests that download a file at once the first counts, so that all send the same bytes.
+    // If a file is downloaded twice at the same time, the first result counts, so that all requests send the same bytes.
     const first = files.get(url) ?? file
     files.set(url, first)
     return first

@@ -35,8 +35,8 @@ const withHttp = ({ body, headers, status }: Thrown): { readonly http?: typeof A
 }
 
 /**
- * How providers name an account without credit, for which waiting doesn't help. The words "exceeded your current quota" aren't included,
- * because Google uses them for a limit of requests a minute too, and OpenAI also gives a code.
+ * How providers name an account without credit, for which waiting doesn't help. The words "exceeded your current quota" aren't included:
+ * Google uses them also for a limit of requests a minute, and OpenAI sends a code with them.
  */
 const spent = /insufficient_(quota|balance|credits|funds)|billing|credits?_(balance|exhausted)|quota_exhausted/
 const spentWords = /credit balance is too low|insufficient (balance|credits|funds)/i
@@ -69,8 +69,8 @@ const namedStatus = ({ names }: Thrown): number | undefined =>
   names.flatMap((name) => statuses.find(([known]) => known.test(name))?.[1] ?? [])[0]
 
 /**
- * Checks whether the package made the status up. Anthropic's does for an error with which a stream begins: it says 500 and that a retry doesn't
- * help, whatever the provider calls the error.
+ * Checks whether the package made the status up. Anthropic's package does so if a stream begins with an error: whatever error the provider
+ * names, the package reports status 500, and that a retry doesn't help.
  */
 const isMadeUp = ({ isRetryable, status }: Thrown): boolean =>
   status !== undefined && status >= 500 && isRetryable === false
@@ -213,7 +213,7 @@ const other = (error: unknown, thrown: Thrown, { isAnswering }: When): AiError.A
     return new AiError.InvalidResponseError({ description })
   }
   if (isOf(error, "JSONParseError", "TypeValidationError")) {
-    // Before there is an answer, the request itself is invalid: the arguments of a tool of the provider.
+    // Before there is an answer, only the request can be invalid: the arguments of a tool of the provider.
     return isAnswering
       ? new AiError.InvalidResponseError({ description })
       : new AiError.InvalidRequestError({ description })

@@ -901,7 +901,7 @@ describe("Session.invoke", () => {
       assert.strictEqual(reason?._tag, "CallUnanswered")
       assert.strictEqual(
         reason?.message,
-        "Call \"invoked\" of tool \"never\" has no result of its handler: The tool \"never\" timed out."
+        "Call \"invoked\" of tool \"never\" has no result from its handler: The tool \"never\" timed out."
       )
       assert.deepStrictEqual(problems((yield* session.state).conversation), [])
       assert.strictEqual((yield* session.state).status._tag, "InProgress")

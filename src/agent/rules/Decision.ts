@@ -46,7 +46,7 @@ interface TakeMove {
   readonly _tag: "TakeMove"
   readonly move: Pending
 }
-/** Stop: a limit of an agent around this one was met, which ends that one's run. This one can go on later. */
+/** Stop: a caller of this agent met a limit, and acts on it. This agent can continue later. */
 interface Suspend {
   readonly _tag: "Suspend"
 }
@@ -55,7 +55,7 @@ interface Finish {
   readonly _tag: "Finish"
 }
 
-/** Fail the run with the own error of a call's tool, which the result of the call has. `tag` and `message` say which error that is. */
+/** Fail the run with an error of a tool, which is read from the result of its call. `tag` and `message` say which error it is. */
 export interface FailByTool {
   readonly _tag: "FailByTool"
   readonly callId: string
@@ -67,7 +67,7 @@ export interface FailByTool {
 /**
  * Fail the run with a reason.
  *
- * A run also fails with it internally until its state is known; then it becomes an `AgentError`.
+ * Inside a run it is also the error that effects fail with. It becomes an `AgentError` once the run's last state is known.
  */
 export class Fail {
   readonly _tag = "Fail"
@@ -107,8 +107,8 @@ export const isRest = (self: Decision): self is Rest =>
   self._tag === "Finish" || self._tag === "Await" || self._tag === "Suspend"
 
 /**
- * Returns the decision after a limit was met: the agent's own, or that of an agent around it. `callIds` are the calls that it stops. Others
- * stay open, as they would without those: a handoff that was requested, and calls in which somebody must decide.
+ * Returns the decision after a limit was met: the agent's own, or that of an agent around it. `callIds` are the calls that the limit stops.
+ * All other open calls stay open: a handoff that was requested, and calls in which somebody must decide.
  */
 const onLimit = (
   { state }: Known,
@@ -171,8 +171,8 @@ const calledBy = (caller: Known, call: Call): Known | undefined => {
 }
 
 /**
- * Finds the limit that was met if it would stop each of these calls at once. Calls that do anything else are run first, because their step
- * was allowed: they begin, end, fail, or run a tool.
+ * Returns the limit that was met, if all that these calls would do is stop at it. If any of them would do something else (begin, end, fail,
+ * or run a tool), they are run first, because their step was allowed.
  */
 const metByCalls = (known: Known, callIds: ReadonlyArray<string>): Limits.Met | undefined => {
   const turn = lastAssistant(known.state.conversation)

@@ -55,7 +55,10 @@ export const outputOf = ({ agents, first }: Roster, state: AgentState): Result.R
     : Result.mapError(read(output, state), (error) => fail(error.message))
 }
 
-/** What other agents get as the answer of an agent, such as the caller of one that is a tool: the output of the agent in control at the end as JSON, or the last text. */
+/**
+ * Returns an answer in the form that other agents get, such as the caller of an agent: the output of the agent in control at the end, as
+ * JSON, or the last text if that agent has no output.
+ */
 export const toResult = ({ agents }: Roster, state: AgentState): Schema.Json => {
   const codec = agents.get(state.agent)?.output
   const text = lastAssistantText(state.conversation) ?? ""

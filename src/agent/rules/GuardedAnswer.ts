@@ -45,7 +45,7 @@ export const readText = (codec: OutputCodec, text: string): GivenAnswer | undefi
 
 /**
  * Finds the answer in a model's output: of several calls the first that decodes, as a run accepts it. Parameters that don't decode aren't
- * one: they go back to the model.
+ * an answer: they go back to the model.
  */
 export const find = (codec: OutputCodec | undefined, parts: Parts, isOver: boolean): GivenAnswer | undefined => {
   const calls = codec === undefined ? [] : parts.filter(isUnsettledAnswerCall)
@@ -77,7 +77,7 @@ export const toText = (codec: OutputCodec | undefined, said: Said): string =>
 export const toParams = (codec: OutputCodec | undefined, said: Said): Schema.Json =>
   codec === undefined ? null : JsonValue.fromUnknown(codec.wrap(encode(codec, said)))
 
-/** The white space between the signs of a JSON text. */
+/** Matches the strings of a JSON text, which are kept, and the white space outside of them. */
 const between = /("(?:[^"\\]|\\.)*")|\s+/g
 
 /**

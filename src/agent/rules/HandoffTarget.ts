@@ -10,7 +10,7 @@ import type { AgentState } from "../../domain/StateSchema.ts"
 import type * as Handoff from "../../handoff/Handoff.ts"
 import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 
-/** Finds the agent that takes over, or the reason to fail: it isn't there, or the run has changed hands too often. */
+/** Finds the agent that takes over, or the reason to fail: it isn't there, or the run has had as many handoffs as it may. */
 export const findTarget = (
   roster: Roster,
   { agent, run, trail }: AgentState,

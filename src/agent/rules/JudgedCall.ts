@@ -4,7 +4,7 @@
  * 1. The calls of an answer are judged before the state holds them, and while that loop runs they aren't judged again (`ScreenCalls`).
  * 2. A call that awaits approval, or was approved, says which guardrails have let its parameters pass. A run that goes on doesn't ask them
  *    again. If the agent that runs the call has other guardrails by then, all of them are asked.
- * 3. Any other call is judged when it is to run, whatever its state comes from.
+ * 3. Any other call is judged before it runs, wherever its state comes from.
  * 4. What a person approved as it was shown runs as it is, or not at all. Parameters that a person gave may be replaced: they are what the
  *    person wrote, as a model's are what the model wrote.
  *
@@ -17,7 +17,7 @@ import type { Definition } from "../definition/AgentDefinition.ts"
 
 type Guarded = Pick<Definition, "guardrails">
 
-/** Returns the names of the guardrails that judge an agent's calls, as a call keeps them that they let pass. */
+/** Returns the names of the guardrails that judge an agent's calls, as they are kept in a call that passed. */
 export const judgedBy = ({ guardrails: { toolCall } }: Guarded): { readonly judged?: ReadonlyArray<string> } =>
   toolCall.length === 0 ? {} : { judged: toolCall.map(({ guardrail: { name } }) => name) }
 

@@ -1,8 +1,9 @@
 /**
  * When an agent must not ask its model again: it is finished, or a limit was met, its own or that of an agent around it.
  *
- * A caller's limits apply in the agents that it calls, since their spending counts for it. The called agent stops and keeps its state; the
- * caller's run fails, and continues from there once it is reopened with a larger limit.
+ * A caller's limits apply in the agents that it calls, since their spending counts for it. The called agent stops. By default it keeps its
+ * state, and the caller's run fails, and continues from there once it is reopened with a larger limit. With `onExhausted: "finish"` the
+ * caller gives the call up, and its model answers once more.
  *
  * @since 0.1.0
  */

@@ -6,7 +6,7 @@
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Definition, OwnModel } from "../definition/AgentDefinition.ts"
 
-/** Finds the model that is asked in a state. There is none if the environment's is. */
+/** Finds the model that is asked in a state. Returns `undefined` if it is the environment's. */
 export const modelIn = ({ model, models, modes }: Definition, state: AgentState): OwnModel | undefined => {
   const mode = state.modes.findLast(({ name }) => modes.get(name)?.model !== undefined)
   if (mode !== undefined) return modes.get(mode.name)?.model

@@ -26,7 +26,7 @@ const ownerOf = (entry: ToolEntry, { modes }: AgentState): number =>
     ? modes.findLastIndex(({ name }) => entry.modes!.includes(name))
     : -1
 
-/** Checks whether the settings, and the modes above the one that a tool belongs to, leave the tool. */
+/** Checks that neither the settings nor the modes above the one that a tool belongs to hide the tool. */
 const isLeft = (entry: ToolEntry, owner: number, state: AgentState, modes: Modes): boolean => {
   if (entry._tag === "Output" || (entry._tag === "Mode" && entry.mode === undefined)) return true
   const { name } = entry.tool
@@ -63,7 +63,7 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isC
 /**
  * The state in which the model was asked for its last answer, if it has answered in this run.
  *
- * Tokens that agents used which the answer called count as used before.
+ * What the agents called by that answer have spent counts as if it was spent before the answer.
  */
 const beforeAnswer = (self: AgentState): AgentState | undefined => {
   const { run } = self
@@ -90,8 +90,8 @@ const beforeAnswer = (self: AgentState): AgentState | undefined => {
 /**
  * Checks whether a call may be answered: whether its tool is offered.
  *
- * A handoff's `when` is asked about the state that the model was asked in, as the call itself may change what it says. If a user spoke
- * since, that state can't be told any more, and the call is answered.
+ * A handoff's `when` is asked about the state that the model was asked in, because the call itself may change the state. If a user spoke
+ * since, the earlier state isn't known any more, and the call may be answered.
  */
 export const mayCall = (
   { modes }: Pick<Definition, "modes">,
@@ -111,8 +111,8 @@ const isNarrowed = ({ modes: stack }: AgentState, modes: Modes): boolean =>
   stack.some(({ name }) => modes.get(name)?.mode.tools !== undefined)
 
 /**
- * The request that an agent makes in a state, without its prompt. Unless the state changes what is offered or chosen, it is one that was
- * prepared with the agent, so it costs nothing.
+ * Returns the request that an agent makes in a state, without its prompt. Unless the state changes the offered tools or the tool choice,
+ * this is a request that was prepared with the agent, so it costs nothing.
  *
  * A choice that forces a call counts for the first request after an input or a handoff: if it counted for all, no run would end.
  */

@@ -1,8 +1,8 @@
 /**
  * Which modes stay entered when a run ends, and which calls go with a mode that is left.
  *
- * If the state can continue, all modes stay below the first stand-alone one: only the program that entered that one could set it up again.
- * If the state can't continue, because it answered a call, no mode stays.
+ * If the state can continue, the modes below the first stand-alone mode stay. That mode and those above it are left, because only the
+ * program that entered it could set it up again. A called agent that has ended can't continue, so none of its modes stays.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ export const count = (modes: ReadonlyArray<SetUpMode>, canGoOn: boolean): number
   return foreign < 0 ? modes.length : foreign
 }
 
-/** Finds the open calls whose tools only left modes bring, so that nobody could run them later. */
+/** Finds the open calls that nobody could run later, because no mode that brings their tools stays entered (`stays`). */
 export const callsToGiveUp = (
   stays: ReadonlyArray<string>,
   { tools }: Definition,

@@ -1,7 +1,7 @@
 /**
  * What a condition says of a state: whether a run stops, and how.
  *
- * A count reaches its limit unless it is below it, so a limit that is no number is reached at once.
+ * A limit counts as reached unless the count is below the limit, so the limit `NaN` is reached at once.
  *
  * @since 0.1.0
  */
@@ -126,8 +126,8 @@ export const evaluate = (
 }
 
 /**
- * Returns the limit that a condition has reached. A condition that finishes a run doesn't hide a limit beside it: it may not end the run,
- * because the answer must be corrected, or an agent works that was called.
+ * Returns the limit that a condition has reached. A condition that finishes a run doesn't hide a limit beside it, because the run may have
+ * to continue all the same: an answer must be corrected, or a called agent is still working.
  */
 export const limitIn = (self: StopWhen, state: AgentState, now: number, from?: From): Met | undefined => {
   switch (self._tag) {
@@ -156,8 +156,8 @@ const firstLimit = (
 }
 
 /**
- * The part of a condition that still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Steps, and what a model
- * answers, are the agent's own.
+ * Returns the part of a condition that still counts once its agent has handed over: its budgets (`docs/decisions/0010`). Conditions on
+ * steps and on answers count only while the agent is in control.
  */
 export const budgetOf = (self: StopWhen): StopWhen | undefined => {
   switch (self._tag) {

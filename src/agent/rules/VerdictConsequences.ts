@@ -79,7 +79,7 @@ export type Consequence =
 /** Checks whether guardrails may replace what they judge. What a person approved runs as it was approved, or not at all. */
 export const mayReplace = (at: LookedAt): boolean => at !== "approvedCall"
 
-/** The verdict that counts if a guardrail replaces what it may not replace: the model calls again, and the next approval is of what passed. */
+/** The verdict that counts if a guardrail replaces what it may not: the model calls again, so that somebody approves what passed. */
 export const insteadOfReplacing: Retry = retry(
   "This call wasn't run: a guardrail changes its parameters, and somebody had approved them unchanged. Call again to have the changed ones approved."
 )

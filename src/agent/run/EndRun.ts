@@ -48,7 +48,7 @@ export const closing = <A extends Decision>(
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
 
-/** How a run ended once modes were left, and once the resources of those that stay were released too. */
+/** How a run ended: after modes were left (`left`), and after the resources of the modes that stay were released too (`released`). */
 interface LetGo {
   readonly left: Exit.Exit<unknown, unknown>
   readonly released: LoopExit

@@ -50,7 +50,10 @@ export const runCall = (
 ): Effect.Effect<void, unknown, unknown> =>
   closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
 
-/** Runs an effect in the loop of a called agent, with what each agent on the way there provides: as in a run, the next caller's model counts. */
+/**
+ * Runs an effect in the loop of a called agent, with what each agent on the way there provides. As in a run, the nearest caller's model is
+ * used if the called agent has none.
+ */
 const inCalled = <A, E>(place: Loop.Loop, self: Effect.Effect<A, E, unknown>): Effect.Effect<A, E, unknown> =>
   place.parent === undefined
     ? self

@@ -18,8 +18,7 @@ const hasModes = ({ modes }: Definition, state: AgentState): boolean => state.mo
 /**
  * Returns the agent that is to begin, possibly by an effect.
  *
- * If calls or a handoff are open, the agent that has them continues. An agent whose entered modes the picked agent doesn't have continues
- * too.
+ * The agent in control continues if it has open calls or an open handoff, or if it is in a mode that the picked agent doesn't have.
  */
 export const pick = (loop: Loop, input: User["parts"]): Definition | Effect.Effect<Definition, unknown, unknown> => {
   const { definition, roster, state } = loop

@@ -118,7 +118,7 @@ const runStarted = (
   const { from: { input }, picked: { value: chosen } } = start
   if (input !== undefined && status._tag === "Failed") giveUpHandoffs(loop, status.error)
   const going = Loop.flushed(loop, goOn(loop, "Run"))
-  // Before the first request, a set-up may emit events, save, or keep what was said.
+  // The input is judged now if something else comes before the first request: a set-up may emit events, save, or keep what was said.
   const guard = judgesInput(chosen.guardrails) ? Guard.guardOf(chosen) : undefined
   return input !== undefined && guard !== undefined &&
       (needsModes(loop) || decide(Loop.known(loop))._tag !== "AskModel")

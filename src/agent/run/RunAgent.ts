@@ -122,9 +122,9 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 /**
  * Continues a state where it stopped: after approvals, results that came later, an interruption, or a restart.
  *
- * A state that has ended, even `Failed`, is returned as it is, and no event says anything; `AgentState.reopen` makes one that continues. If
- * the answer of a `Complete` one doesn't fit the agent's `output`, or if a group's policy lets another agent follow, it is continued. Fails
- * as `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
+ * A state that has ended, even `Failed`, is returned as it is, without events; `AgentState.reopen` makes a state of it that continues. But
+ * a `Complete` state continues if its answer doesn't fit the agent's `output`, or if a group's policy lets another agent follow. Fails as
+ * `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * How a value is written under a key that has none: if two writers try at the same time, one succeeds.
+ * How a value is written under a key that has none. If two writers try at the same time, only one succeeds, in a store that supports this.
  *
- * A `KeyValueStore` has `modify`, which some stores do atomically. `modify` does nothing for a missing key, unless its function says what
- * to write then and the store can read that. `KeyValueStore.prefix` passes such a function on.
+ * A `KeyValueStore` has `modify`, which some stores do atomically. For a missing key `modify` does nothing, except in a store that looks
+ * for the value that its function carries (`valueOf`), and writes it. `KeyValueStore.prefix` passes such a function on.
  *
  * @since 0.1.0
  */

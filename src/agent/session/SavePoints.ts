@@ -3,9 +3,9 @@
  *
  * - A decision on a call that awaits approval, and a result that came later, are saved before they count: one that can't be saved has no
  *   effect.
- * - So are other events, before anybody sees them and the run continues. They are the start of a run, the calls of an answer, a call that a
- *   program invokes, a call's result, the end of a handler whose result comes later, the end of a step and the end of a run.
- * - So no handler runs for a call that isn't stored, and none runs again once its result event was emitted, or is awaited.
+ * - Other events are saved before anybody sees them and the run continues. They are the start of a run, the calls of an answer, a call that
+ *   a program invokes, a call's result, the end of a handler whose result comes later, the end of a step and the end of a run.
+ * - So no handler runs for a call that isn't stored, and no call runs again once its `ToolCallSettled` or `ResultAwaited` was emitted.
  *
  * @since 0.1.0
  */

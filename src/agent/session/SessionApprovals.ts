@@ -120,6 +120,6 @@ type GivenTo = Effect.Effect<AgentState, NotAwaitingResult | SessionError>
 export const giveResult = (session: OpenSession, callId: string, result: Schema.Json): GivenTo =>
   answer(session, "giveResult", given(callId, successOf(result))) as GivenTo
 
-/** Says that a call failed which awaits its result. The model reads the reason. */
+/** Gives a failure to a call that awaits its result. The model reads the reason. */
 export const giveFailure = (session: OpenSession, callId: string, reason: string): GivenTo =>
   answer(session, "giveFailure", (loop) => given(callId, failureOf(reason))(loop)) as GivenTo

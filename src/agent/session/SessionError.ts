@@ -127,7 +127,7 @@ export class ResultRejected extends ErrorClass<ResultRejected>("troupe/agent/Ses
 }, ({ callId, issue, tool }) => `The result of call "${callId}" doesn't fit the schema of tool "${tool}": ${issue}`) {}
 
 /**
- * A tool was invoked whose handler ended without a result, which comes later. The call awaits it.
+ * The handler of an invoked tool ended without a result, because the result comes later. The call awaits it.
  *
  * @category errors
  * @since 0.1.0
@@ -149,7 +149,7 @@ export class CallUnanswered extends ErrorClass<CallUnanswered>("troupe/agent/Ses
   callId: Schema.String,
   outcome: Outcome,
   issue: Schema.String
-}, ({ callId, issue, tool }) => `Call "${callId}" of tool "${tool}" has no result of its handler: ${issue}`) {}
+}, ({ callId, issue, tool }) => `Call "${callId}" of tool "${tool}" has no result from its handler: ${issue}`) {}
 
 /**
  * Schema for the reason of a `SessionError`.

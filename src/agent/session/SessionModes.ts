@@ -52,8 +52,8 @@ const notSetUp = (loop: Loop.Loop, operation: string, error: unknown): ModeError
   )
 
 /**
- * Sets up again the modes that the state says are entered, before an operation. A mode that the agent doesn't have is a `ModeError`; what a
- * set-up fails with stays as it is.
+ * Sets up again the modes that the state says are entered, before an operation. Fails with a `ModeError` if the agent doesn't have one of
+ * them; the error of a set-up isn't changed.
  */
 const resumeFor = (loop: Loop.Loop, operation: string): Effect.Effect<void, unknown, unknown> =>
   Effect.mapError(
@@ -105,8 +105,9 @@ export const resume = (session: OpenSession): Effect.Effect<void> =>
     : Effect.catchCause(runAlone(session, "resume", EnterMode.resume), () => Effect.void)
 
 /**
- * Returns how many modes stay entered when a session ends. In a stored session these are the modes below the first stand-alone one, which
- * nobody else could set up again; otherwise none.
+ * Returns how many of the modes that are set up stay entered when a session ends. If not all entered modes are set up, all stay. In a
+ * stored session the modes below the first stand-alone mode stay: only the program that entered that mode could set it up again. Otherwise
+ * none stays.
  */
 const countStaying = ({ live, ref, store }: OpenSession): number => {
   if (live.open.length < ref.value.modes.length) return live.open.length
@@ -114,7 +115,7 @@ const countStaying = ({ live, ref, store }: OpenSession): number => {
   return store === undefined ? 0 : foreign < 0 ? live.open.length : foreign
 }
 
-/** Leaves all modes when the session ends. A stored session keeps them for the next session of its id. */
+/** Leaves modes when the session ends, and releases the resources of those that stay entered for the next session (`countStaying`). */
 export const end = (session: OpenSession, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
   Effect.suspend(() => {
     const staying = countStaying(session)
@@ -161,7 +162,7 @@ export const operations = (
       (entrance) =>
         restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(
-            // Its type has the errors of this mode alone.
+            // The type of `Mode.enter` has only its own mode's errors, so errors of the other modes become a `ModeError`.
             Effect.mapError(EnterMode.resume(loop), (error) =>
               isModeError(error) ? error : notSetUp(loop, "Mode.enter", error)),
             () =>

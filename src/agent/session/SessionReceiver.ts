@@ -1,8 +1,8 @@
 /**
  * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
  *
- * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. From that event on neither observers
- * nor the reader see any, except that the run was interrupted: nobody is told what another process wouldn't find in the store.
+ * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. From that event on, observers and the
+ * reader see only that the run was interrupted, so nobody sees an event that another process wouldn't find in the store.
  *
  * @since 0.1.0
  */
@@ -92,7 +92,7 @@ export class SessionReceiver implements Receiver {
   offer(event: AgentEvent, state?: AgentState): boolean {
     if (this.#target.store !== undefined && (this.#isSaveDue(event) || isSavedFirst(event))) return false
     this.#apply(event, state ?? this.#after(event))
-    // The start and the end of a run never come here if they can fail to be saved.
+    // In a stored session the start and the end of a run never get here, because `take` saves them. So `#isRunShown` isn't set here.
     return this.#reader === undefined || this.failure !== undefined || this.#reader.offer(event)
   }
 
@@ -118,7 +118,7 @@ export class SessionReceiver implements Receiver {
     return this.#reader === undefined ? Effect.void : this.#reader.offerAll(batch)
   }
 
-  /** Checks whether an event may be seen: all that could be saved, and that a run was interrupted whose start was seen. */
+  /** Checks whether an event may be seen. After a failed save only the interruption of a run may, if the start of the run was seen. */
   #isShown(event: AgentEvent): boolean {
     const { _tag, calls } = event
     if (this.failure !== undefined) return _tag === "RunInterrupted" && calls.length === 0 && this.#isRunShown

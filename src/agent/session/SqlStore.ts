@@ -27,7 +27,7 @@ const make = Effect.fnUntraced(function*(name: string) {
         ON CONFLICT (id) DO NOTHING`.unprepared
   })
 
-  /** Locks a row until the transaction ends. An update that changes nothing does so in every dialect, and comes before the read. */
+  /** Locks a row until the transaction ends: in every dialect an update locks it, even if it changes nothing. It must precede the read. */
   const lock = (id: string) => sql`UPDATE ${table} SET value_type = value_type WHERE id = ${id}`
 
   const modify: KeyValueStore.KeyValueStore["modify"] = (key, f) =>

@@ -80,7 +80,7 @@ const lockOf = (
     ({ permit }) => permit
   )
 
-/** The module of stores imports those of databases, so the first store loads it, and not every import of this module. */
+/** The module `KeyValueStore` imports modules of databases, so it is loaded by the first use of a store, not with this module. */
 const environment = Effect.flatMap(
   Effect.promise(() => import("effect/persistence/KeyValueStore")),
   ({ KeyValueStore }) => KeyValueStore
@@ -108,8 +108,9 @@ const open = Effect.fnUntraced(function*(id: string) {
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
  * The state is saved when a run begins, when a model has asked for calls or a program invokes a tool, after each call's result and every
- * step, at the end of each operation, and when the session is closed during one. If it can't be saved, the operation fails with a `SessionError` before it does
- * anything else: `StoreConflict` if another session has saved under the id, or `StoreUnavailable`.
+ * step, at the end of each operation, and when the session is closed during one. If it can't be saved, the operation fails with a
+ * `SessionError` before it does anything else: `StoreConflict` if another session has saved under the id, `StoreUnavailable` if the store
+ * fails, or `StoredStateUnreadable` if something else was written under the id.
  *
  * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
  * others. Opening a session fails with `StoreUnavailable` if the store can't be read, and with `StoredStateUnreadable` if what is stored
@@ -141,8 +142,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
  * stored. If the value under the id itself can't be read, only that is removed: the values of its log stay, since nothing else names their
- * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't remove it. What was removed in part can't be read
- * any more, and a second `remove` removes the rest.
+ * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't read or remove it. What was removed in part can't
+ * be read any more, and a second `remove` removes the rest.
  *
  * @category stores
  * @since 0.1.0

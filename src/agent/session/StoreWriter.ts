@@ -43,7 +43,7 @@ export const makeWriter = Effect.fnUntraced(function*(
 ) {
   const writer = yield* randomName
   let revision = stored?.revision ?? 0
-  /** The head that this session knows, if it isn't found by the names in `known`. */
+  /** The head as it was read when the session was opened. While the session has no log, the head must still be this one. */
   const first = stored?.head
   /** The last head that was found to name a log in `known`. */
   let seen: string | undefined
@@ -58,7 +58,7 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
-  /** Checks that this session wrote the head. A head that was found to be its own isn't parsed again. */
+  /** Checks that the head names a log that this session has read or begun. A head that has passed isn't parsed again. */
   const checkHead = Effect.gen(function*() {
     const text = yield* StoredLog.get(store, id, id)
     if (log === undefined ? text === first : text !== undefined && text === seen) return
@@ -147,7 +147,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     const text = JSON.stringify(entry)
     const key = StoredLog.entryKey(id, to.name, revision + 1)
     yield* insert(key, text)
-    // If the head has left a log, that log has no entries that could be in the way.
+    // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too.
     yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
     revision++
     to.recent.push(entry.events)

@@ -8,8 +8,7 @@
  * | the id, the log, a revision | an entry: the events of one save, or the name of the next log |
  * | the id, the log, a number and `c` | a chunk: the events of 32 entries, which are read at once |
  *
- * 1. Entries are inserted, never overwritten: of two sessions that write a revision, a backing that compares and sets lets one do it.
- *    This is the fence.
+ * 1. Entries are inserted, never overwritten: if two sessions write the same revision, a store that compares and sets lets only one do it.
  * 2. A log ends with an entry that names the next one. Nothing is appended to it then. The base of the next log is inserted too.
  * 3. A state is the base and the fold of all events behind it. A base stands in for events, so nothing depends on where logs end.
  * 4. The head is changed after the base of its log is there, and a log is removed after the head has left it. If a reader finds the same
@@ -52,7 +51,7 @@ const Head = Schema.Union([
   })
 ])
 
-/** The head of a session: the name of its log, and the earlier logs that perhaps still have to be removed. In an old document, it is the state. */
+/** The head of a session: the name of its log, and earlier logs that perhaps still have to be removed. In version 1 it holds the state. */
 export type Head = typeof Head.Type
 
 const Base = Schema.Struct({ ...Revision, state: Schema.Unknown })
@@ -78,7 +77,7 @@ export const headOf = (log: string, revision: number, writer: string, ended: Rea
   return JSON.stringify({ version: 2, revision, writer, log, ...(left.length === 0 ? undefined : { ended: left }) })
 }
 
-/** In the head of a session that is being removed, the name of its log: no log has it. */
+/** Stands in the head of a session that is being removed, instead of the name of a log. No log has this name. */
 const removed = ""
 
 /** Writes the head of a session that is being removed, which names what is left of it. */
@@ -94,9 +93,9 @@ export const entryKey = (id: string, log: string, revision: number): string => `
 export const chunkKey = (id: string, log: string, at: number): string => `${baseKey(id, log)}#${at}c`
 
 /**
- * Checks whether a value that a session writes under a key gives readers another state: entries with events and the base of a log do. The
- * head, chunks and an entry that names the next log don't. A store that keeps something beside the state must update it with exactly these
- * values.
+ * Checks whether a value that a session writes under a key may change the state that readers find: entries with events and the base of
+ * a log do. The head, chunks and an entry that names the next log don't. A store that keeps something beside the state must update it with
+ * exactly these values.
  *
  * @category guards
  * @since 0.1.0
@@ -264,8 +263,8 @@ export const read = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueSto
 })
 
 /**
- * Returns all logs of a session with this head, also if what they lead to can't be read: then the next entry is looked for where the head
- * says that the log begins.
+ * Returns all logs of a session with this head, even if their state can't be read. If the base of a log can't be read, the entries are
+ * looked for from the revision where the log begins according to the head, or to the log before it.
  */
 export const logsIn = Effect.fnUntraced(function*(store: KeyValueStore.KeyValueStore, id: string, text: string) {
   const head = Result.getOrUndefined(decoders().head(text))

@@ -230,7 +230,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
     case "ToolCallProgressed":
       return paragraph(`${agent} heard from ${called(event)} at ${at}: ${jsonCode(event.result)}`)
     case "ResultAwaited":
-      return paragraph(`${called(event)} ended without a result at ${at}, which comes later`)
+      return paragraph(`${called(event)} ended at ${at} without a result, which comes later`)
     case "ResultGiven":
       return paragraph(
         `${agent}: ${called(event)} was given its ${event.outcome === "Failed" ? "failure" : "result"} at ${at}:`
@@ -249,7 +249,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
       return paragraph(`${agent} met its limit ${code(event.limit)} at ${at} and may answer once more:`) +
         write.text(event.text)
     case "TextWithdrawn":
-      return paragraph(`${agent} took back what it had said at ${at}:`) + write.text(event.reason)
+      return paragraph(`${agent} took back at ${at} what it had said:`) + write.text(event.reason)
     case "HandoffRequested":
       return paragraph(`${agent} hands over to ${code(event.request.target)} at ${at}`) + write.reason(event.request)
     case "TransformFailed": {

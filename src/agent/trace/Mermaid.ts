@@ -2,8 +2,8 @@
  * Runs as a Mermaid sequence diagram: calls, requests and their results between users, agents, tools and the model.
  *
  * 1. The diagram parses, for any names and content and even if the list of events is cut short.
- * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one arrow: it
- *    arrives if the call succeeded, as one that enters a mode does.
+ * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one
+ *    arrow: `->>` if it succeeded, such as a call that enters a mode, and `-x` if not.
  * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
  * 4. All agents share one `Model`, since events don't say which model was asked. Deltas, progress and steps aren't drawn.
  *

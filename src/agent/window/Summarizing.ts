@@ -47,9 +47,9 @@ const stepBy = (
  *
  * **Details**
  *
- * An effect makes the summary, or a model: that of a Layer, which a run builds once, or by default the agent's own. The summary is made if
- * too much would be sent, of so many turns that half of the window is free (`target` says another part). What makes it gets a conversation:
- * the last summary, if there is one, and the turns that go.
+ * If too much would be sent, so many of the oldest turns are summarized that what is sent fills half of the window; `target` sets another
+ * share. An effect makes the summary, or a model: that of a Layer, which a run builds once, or by default the agent's own. The effect or
+ * the model gets a conversation: the last summary, if there is one, and the turns that go.
  *
  * The event `ConversationSummarized` has the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
  * and runs send it again. When more turns must go, a new summary is made of the last one and those turns.

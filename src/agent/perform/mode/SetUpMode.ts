@@ -28,8 +28,8 @@ export interface EnterResult {
 }
 
 /**
- * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` is for a model that continues, and
- * `isResumed` says that it was entered before and is only set up again.
+ * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` tells a model that continues what
+ * happened, and with `isResumed` the mode was entered before and is only set up again.
  */
 export interface EnterOptions {
   readonly result?: EnterResult | undefined

@@ -47,7 +47,7 @@ const take = Effect.fnUntraced(function*(
   if (loop.state.transition === pending) LeaveMode.takeBack(loop)
 })
 
-/** Carries out requested moves until there are none. With `goesOn` that happens in a run, whose model is told. */
+/** Carries out requested moves until there are none. With `goesOn` the model is told, because it answers next without a new input. */
 export const takeAll: (loop: Loop, goesOn: boolean) => Effect.Effect<void, unknown, unknown> = Effect.fnUntraced(
   function*(loop: Loop, goesOn: boolean) {
     for (let before = 0; loop.state.transition !== undefined; before++) {

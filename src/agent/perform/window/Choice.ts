@@ -9,8 +9,8 @@ import type { Request } from "../../definition/AgentDefinition.ts"
 import type { Entries } from "./WindowTurns.ts"
 
 /**
- * What a request sends, the window's report of it, and its count of tokens. The last `tail` turns that it sends are the last of the
- * conversation.
+ * What a request sends, the window's report of it, and its count of tokens. `tail` is how many of the chosen turns, counted from the end,
+ * are the last turns of the conversation, unchanged.
  */
 export interface Choice {
   readonly entries: Entries

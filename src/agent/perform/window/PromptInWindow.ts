@@ -33,7 +33,8 @@ const goesOn = (chosen: ReadonlyArray<WindowTurn>, last: ReadonlyArray<WindowTur
  * Returns the messages of the turns that a context window has chosen.
  *
  * A provider's model may continue from its own record of earlier requests, which it recognizes by the messages. If the chosen turns don't
- * begin with those of the last request, the first message is made anew, because that record would still hold turns that are left out.
+ * begin with those of the last request, the first message is a new object, so that the model doesn't recognize it: that record would still
+ * hold turns that are left out.
  */
 const pick = (cache: PromptCache, choice: Choice, content: string): RequestPrompt => {
   const { chosen, entries } = choice
@@ -65,7 +66,7 @@ const messagesIn = (
   return messages.concat(last)
 }
 
-/** Returns what the window of a loop's agent is made of. What performs a window is only asked if there is one. */
+/** Returns what the window of a loop's agent is made of. The loop calls `windowPrompts` only if its agent has a window. */
 const windowOf = ({ definition: { contextWindow } }: Loop): Internals => internalsOf(contextWindow!)
 
 /** Performs the context windows of any agent. */

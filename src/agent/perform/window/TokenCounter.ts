@@ -39,7 +39,7 @@ const offeredIn = ({ toolChoice, toolkit }: Request): ReadonlyArray<Tool.Any> =>
 /** Returns the known counts of turns for one way of counting, shared by all runs. */
 const knownBy = memoize((_way: CountTokens | Tokenizer.Service) => new WeakMap<Turn, number>())
 
-/** Counts tokens. A tokenizer must `learn` texts first; others are estimated. */
+/** Counts tokens. A tokenizer must `learn` texts first; texts that it hasn't learned are estimated. */
 export class Counter {
   readonly #way: CountTokens | Tokenizer.Service
   readonly #count: CountTokens

@@ -23,7 +23,7 @@ import type { Beside, Choice } from "./Choice.ts"
 import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
 
-/** The key of the tokenizer, without its module, because an import waits for each module that nothing else loads. */
+/** The key of the tokenizer, without its module: an import should load no module of Effect that only a window needs. */
 const TokenizerKey = Context.Service<Tokenizer.Tokenizer, Tokenizer.Service>("effect/ai/Tokenizer")
 
 /** Returns the window's turns, counted in the current way. Another agent's may be counted differently. */
@@ -41,7 +41,7 @@ const entriesOf = (
 
 const stateOf = ({ foreseen, loop }: ChoiceInput): AgentState => foreseen ?? loop.state
 
-/** Returns the limits of a window in a state, and how many tokens are needed for everything besides turns. */
+/** The limits of a window in a state, and how many tokens everything besides turns needs. */
 interface Limits {
   readonly room: Room
   readonly limit: number
@@ -84,7 +84,7 @@ const exceeded = (
   return new Fail(new ContextWindowExceeded({ agent, unit, limit, needed, over: needed - limit, isEstimated }))
 }
 
-/** Returns the turns that are summarized: enough that the window has room again, or all that may be. */
+/** Returns the turns that are summarized: so many that the others fill the share `target` of the room, or with `isAll` all that may go. */
 const going = (
   chosen: ReadonlyArray<WindowTurn>,
   before: number,

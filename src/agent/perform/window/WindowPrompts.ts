@@ -1,8 +1,8 @@
 /**
- * What performs context windows, as the loop sees it. An agent without a window has none of it.
+ * The interface of the code that performs context windows.
  *
- * A context window carries it (`Performer`), and the loop doesn't import it. So a program without a window doesn't load it, and bundlers
- * leave it out.
+ * A context window carries that code (`Performer`), and the loop doesn't import it. So a program without a window doesn't load it, and
+ * bundlers leave it out.
  *
  * @since 0.1.0
  */

@@ -53,12 +53,15 @@ export class Entries {
     this.counter = counter
   }
 
-  /** The ratio of the tokens that the provider reported for this agent's last request to those that were counted. */
+  /**
+   * The factor that corrects estimates: the tokens that the provider reported for this agent's last request, divided by their estimate. It
+   * is 1 if tokens are counted.
+   */
   get ratio(): number {
     return this.counter?.by === "estimate" ? this.#ratio : 1
   }
 
-  /** Adds new turns, and updates which ones must stay. The run answers the last `inputs` of a user. */
+  /** Adds new turns, and updates which ones must stay. `inputs` is how many of the user's last turns the run answers. */
   update(turns: ReadonlyArray<Turn>, inputs: number): void {
     for (let index = this.all.length; index < turns.length; index++) this.#add(turns[index]!, index)
     for (const entry of this.#flagged) entry.stays = entry.turn.pinned === true ? "Pinned" : undefined
