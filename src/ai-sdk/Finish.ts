@@ -61,7 +61,10 @@ export interface Come {
 /** Checks whether the provider's content filter ended an answer. */
 export const isFiltered = ({ finishReason: { unified } }: Ending): boolean => unified === "content-filter"
 
-/** Returns what is wrong with an answer, if anything: an empty answer fails if content was required. */
+/**
+ * Returns what is wrong with an answer, if anything: it ended with calls but has none, or it is empty and ended with an error, without a
+ * reason, or by a content filter.
+ */
 export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.AiErrorReason | undefined => {
   if (calls > 0) return undefined
   if (ending.finishReason.unified === "tool-calls") {
@@ -74,7 +77,7 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
   if (unified === "error") {
     return new AiError.InvalidOutputError({ description: `The answer is empty, and ended with "${raw ?? "error"}"` })
   }
-  // A package says so of a response in which it found no answer.
+  // A package reports `other` without a reason of the provider if it found no answer in the response.
   if (unified === "other" && raw === undefined) {
     return new AiError.InvalidOutputError({ description: "The answer is empty, and ended without a reason" })
   }

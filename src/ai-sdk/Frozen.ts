@@ -20,7 +20,7 @@ export const freeze = <A>(value: A): A => {
   return Object.freeze(value)
 }
 
-/** Copies a value and all that is in it, so that a provider can't change what it was taken from. */
+/** Copies a value and all that is in it, so that a provider can't change the original. */
 export const copy = <A>(value: A): A => {
   if (!isPlain(value)) return value
   if (Array.isArray(value)) return value.map(copy<unknown>) as A

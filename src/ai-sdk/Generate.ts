@@ -33,7 +33,7 @@ const generate = (
     ? model.doGenerate({ ...Specification3.toCallOptions(options), abortSignal: signal })
     : model.doGenerate({ ...options, abortSignal: signal })
 
-/** Returns the text with the structured output, if the provider marks only a part of the text as that. */
+/** Returns the text of the structured output, if the provider marks a part of the answer's text as the structured output. */
 const chosenText = (generated: Generated): string | undefined =>
   "structuredOutputText" in generated ? generated.structuredOutputText : undefined
 

@@ -32,7 +32,7 @@ type Content<Role extends LanguageModelV4Message["role"]> = Extract<
 /** Checks whether a tool takes a text instead of an object. Providers define such tools. */
 type TakesText = (toolName: string) => boolean
 
-/** What a provider accepts: whether results may contain files, and which tools take a text, if one may. */
+/** What a provider accepts: whether results may contain files, and which tools take a text (`undefined` if none does). */
 export interface Takes {
   readonly takesText: TakesText | undefined
   readonly takesFiles: boolean
@@ -111,7 +111,10 @@ const userContent = ({ content }: Prompt.UserMessage): Content<"user"> =>
     part.type === "file" ? [filePart(part)] : says(part) ? [textPart(part)] : []
   )
 
-/** Checks whether a carried call is there as a call too: a stream passed it on before its provider asked for an approval. */
+/**
+ * Checks whether the call that a reasoning part carries has a part of its own too: a stream passed it on before its provider asked for an
+ * approval.
+ */
 const isTold = (content: Prompt.AssistantMessage["content"], other: Content<"assistant">[number]): boolean =>
   other.type === "tool-call" && content.some((part) => part.type === "tool-call" && part.id === other.toolCallId)
 

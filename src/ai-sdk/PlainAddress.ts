@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 
-/** Returns an address without the parts that may hold a key: what it says of a user, its query and what follows `#`. */
+/** Returns an address without the parts that may hold a key: its user name and password, its query and what follows `#`. */
 export const plain = (address: URL | string): string =>
   String(address).replace(/[?#].*$/s, "").replace(/^([^/]*\/\/)[^/]*@/, "$1")
 

@@ -49,7 +49,7 @@ export const attempt = <A>(
     (error) => error._tag === "Thrown" ? failed(method, error.error, isAnswering) : Effect.fail(failure(method, error))
   )
 
-/** Logs that an answer isn't what the model would have said. */
+/** Logs a warning if the provider's content filter ended an answer. */
 export const warnOf = (ending: Ending, model: AnyModel): Effect.Effect<void> =>
   isFiltered(ending) ? Warning.say(model, "the provider's content filter ended the answer") : Effect.void
 

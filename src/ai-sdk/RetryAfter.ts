@@ -11,7 +11,7 @@ import * as Headers from "effect/http/Headers"
 import * as Result from "effect/Result"
 import { textIn, type Thrown } from "./Thrown.ts"
 
-/** Reads seconds or milliseconds. More than can be counted exactly is no time. */
+/** Reads seconds or milliseconds. Ignores a number that is too large to be counted exactly. */
 const numberIn = (header: string): number | undefined => {
   const number = /^\d+(\.\d+)?$/.test(header.trim()) ? Number(header) : Infinity
   return number <= Number.MAX_SAFE_INTEGER / 1000 ? number : undefined

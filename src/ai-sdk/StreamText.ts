@@ -39,7 +39,10 @@ const start = (
 
 const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
 
-/** Fails by an error in a stream. What a package makes of a page isn't the provider's word. */
+/**
+ * Fails with an error that a stream reports. If the response is a page, an error without a status comes from the package, which couldn't
+ * read the page: the failure then names the page instead.
+ */
 const brokenBy = (arriving: Streamed.Arriving, error: unknown): Effect.Effect<never, AiError.AiError> =>
   isCutOff(error) || (Streamed.isPage(arriving) && isUnexplained(error))
     ? broken(Streamed.ended(arriving))

@@ -132,7 +132,7 @@ const isTheirs = (self: Arriving, part: Taken): part is Theirs => {
   }
 }
 
-/** Holds a part until the next other one. With a request for the approval of a call that was passed on, the call comes again. */
+/** Holds a part until a part of another kind arrives. If it asks for the approval of a call that was passed on, holds that call too. */
 const hold = (self: Arriving, part: Theirs): void => {
   const { held, running } = self
   if (part.type === "tool-call") self.calls++
@@ -141,7 +141,7 @@ const hold = (self: Arriving, part: Theirs): void => {
   held.push(part.type === "tool-call" ? asWritten(self, part) : part)
 }
 
-/** Notes whether a call runs. Checks whether a part is a running call that was passed on before. */
+/** Checks whether a part is a running call that was passed on before. Also notes in `running` whether the part's call runs. */
 const isPassed = ({ running }: Arriving, part: Theirs, asked: Asked): boolean => {
   if (part.type === "tool-approval-request") return false
   const { toolCallId } = part
@@ -163,7 +163,7 @@ export const take = (self: Arriving, part: Taken): Read => {
   const { held } = self
   if (held.length === 0 || !isNews(part)) return takeOne(self, part)
   const own = takeOne(self, part)
-  // The parameters of the next call of such a tool.
+  // Parameters of a call that isn't shown: the call itself follows, and is held too.
   if (own === none && part.type.startsWith("tool-input-")) return none
   self.held = []
   const asked = withApprovals(self.asked, held)
@@ -226,7 +226,7 @@ const takeOne = (self: Arriving, part: Taken): Read => {
     case "raw":
       return none
     case "custom":
-      // The begin of a message shows that the stream is alive, and has no content.
+      // The start of a message shows that the stream is alive, and has no content.
       return part.kind.endsWith(".message_start") ? none : spoken(self, part)
     case "tool-call":
       return spoken(self, asWritten(self, part))

@@ -27,8 +27,8 @@ import { Within } from "./Within.ts"
 export type Migrate = (state: AgentState, missing: ReadonlyArray<Definition.Missing>) => AgentState | undefined
 
 /**
- * What a conversation is opened with: `snapshotAfter` is how many characters of entries stand between two snapshots, if that isn't by
- * their size, and `keepEvents` how many of the newest events are kept, if that isn't all.
+ * What a conversation is opened with. `snapshotAfter` is how many characters of entries there are between two snapshots; by default that
+ * depends on their length. `keepEvents` is how many of the newest events are kept; all by default.
  */
 export interface Options extends Held.Options {
   readonly agent: Any
@@ -41,7 +41,7 @@ export interface Options extends Held.Options {
   readonly services?: Effect.Effect<Context.Context<never>, never, Scope.Scope> | undefined
 }
 
-/** An open conversation. Its session is made when something runs first. */
+/** An open conversation. Its session is made when something first runs in it. */
 export interface Live {
   readonly journal: Journal.Journal
   readonly scope: Scope.Closeable

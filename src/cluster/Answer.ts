@@ -23,7 +23,7 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  * - `Cancelled`: somebody cancelled the message
  * - `Stopped`: the run was interrupted in another way, and can be resumed
  *
- * Unless it is `Complete`, `text` is empty. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
+ * `text` is empty unless the status is `Complete`. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
  *
  * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. `cursor` is the number
  * of the last event so far.

@@ -1,5 +1,5 @@
 /**
- * How a conversation is talked to: what there is to say to it, over whatever brings its requests there.
+ * The client of a conversation: its methods, and how they become requests, over the cluster or from outside of it.
  *
  * @since 0.1.0
  */
@@ -38,8 +38,8 @@ export interface Keyed {
   /**
    * The name of the message: of several messages with one key, only the first counts, and all get its answer.
    *
-   * By default `say`, `post`, `resume` and `begin` make a random key. The others make one from the call's id and the parameters or the
-   * result, and `fork` from its target, so that the same one counts once.
+   * By default `say`, `post`, `resume` and `begin` make a random key. The others make one from the call's id and what is given for it (its
+   * parameters, its result, or why it failed), `deny` from the call's id alone, `fork` from its target. So the same message counts once.
    */
   readonly key?: string | undefined
 }
@@ -102,7 +102,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it was answered before. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it was answered first. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
   /** Begins the conversation `to` with the state of this one, once earlier messages are answered. Fails with `ConversationExists`. */
@@ -115,8 +115,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   readonly state: Effect.Effect<State, ConversationError | X>
 
   /**
-   * Emits the events after a cursor, by default all, and then each new one once it is stored. Ends when the conversation is removed; the
-   * steps of a plan or a dialogue don't end then.
+   * Emits the events after a cursor, by default all, and then each new one once it is stored. Ends when the conversation is removed.
    *
    * Pieces of streamed text are emitted at once and never stored: a new reader first gets those since the last event, unless their runner
    * died. Fails with `EventsGone` if events after the cursor were removed (`keepEvents`).
@@ -126,7 +125,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   ) => Stream.Stream<Told<Event>, ConversationError | X>
 }
 
-/** How what is said, kept and told crosses, as JSON. */
+/** How inputs are written as JSON, and how states and events are read from it. */
 export interface Codec<In, State, Event> {
   readonly inputToJson: (input: In) => Schema.Json
   readonly stateFromJson: (json: Schema.Json) => Result.Result<State, { readonly message: string }>
@@ -144,10 +143,10 @@ type Proxied<Type extends string> = EntityProxy.ConvertRpcs<
 /** A client of `EntityProxy.toRpcGroup` for the entity of a name. */
 export type Rpcs<Name extends string> = RpcClient.RpcClient<Proxied<Name>, RpcClientError>
 
-/** Returns the requests of an entity to one of its ids by a client from outside of the cluster. */
+/** Returns the requests to one id of an entity, as a client from outside of the cluster sends them. */
 export const requestsOver = <Name extends string>(client: Rpcs<Name>, name: Name, id: string): Requests => {
-  // What `EntityProxy` makes of an entity has the id beside each payload. Its type is computed from the entity's and the name's, so TypeScript
-  // can't look up a request in it by a tag that is put together here.
+  // What `EntityProxy` makes of an entity has the id beside each payload. Its type is computed from the entity's and the name's, so
+  // TypeScript can't look up a request in it by a tag that is put together here.
   const proxied = client as unknown as Readonly<Record<string, Send>>
   const request = (tag: string) => (payload: unknown, options?: { readonly discard?: boolean }) =>
     proxied[`${name}.${tag}${options?.discard === true ? "Discard" : ""}`]!({ entityId: id, payload })
@@ -178,7 +177,7 @@ const newKey = Effect.map(Random.Random, RunId.make)
 const keyOf = (options: Keyed | undefined): Effect.Effect<string> =>
   options?.key === undefined ? newKey : Effect.succeed(options.key)
 
-/** The key of what is given for a call: a corrected result isn't the message that was refused. */
+/** Returns the key of a result or a failure. By default it depends on what is given, so that a corrected result is a new message. */
 const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined): string =>
   options?.key ?? `result/${callId}/${Hash.string(JSON.stringify(given))}`
 
@@ -188,10 +187,10 @@ const givenKey = (callId: string, given: Schema.Json, options: Keyed | undefined
  */
 const silence = "30 seconds"
 
-/** How often a request is sent again whose runner leaves, each a tenth of a second after the other. */
+/** How often a request is sent again if its runner leaves, each time after a tenth of a second. */
 const moves = 100
 
-/** Sends a request again if its runner leaves and interrupts it: the next one answers. Only what is harmless twice is sent so. */
+/** Sends a request again if its runner leaves and interrupts it: the next one answers. Only for requests that may be sent twice. */
 export const wherever = <A, E, R>(request: Effect.Effect<A, E, R>, left: number = moves): Effect.Effect<A, E, R> =>
   left === 0 ? request : Effect.catchCauseIf(
     request,
@@ -199,7 +198,7 @@ export const wherever = <A, E, R>(request: Effect.Effect<A, E, R>, left: number 
     () => Effect.delay(Effect.suspend(() => wherever(request, left - 1)), "100 millis")
   )
 
-/** Talks to a conversation by its requests. Within the conversation of an address nobody waits for that one. */
+/** Makes the client of a conversation from its requests. With `address`, a caller within that conversation never waits for it. */
 export const make = <In, State, Event>(
   id: string,
   requests: Requests,
@@ -254,13 +253,13 @@ export const make = <In, State, Event>(
         const told = Stream.suspend(() => requests.Events({ after: seen })).pipe(
           Stream.onEnd(Effect.sync(() => void (isOver = true))),
           Stream.timeout(silence),
-          // A runner that leaves interrupts its streams, and the next one goes on with them.
+          // A runner that leaves interrupts its streams, and the next one continues them.
           Stream.catchCauseIf(Cause.hasInterruptsOnly, () => Stream.fromEffectDrain(Effect.sleep("100 millis")))
         )
         return Stream.unfold(told, () => Effect.sync(() => isOver ? undefined : [told, told] as const)).pipe(
           Stream.flatten(),
           Stream.mapEffect((json) => EventStream.fromJson(id, json, eventFromJson)),
-          // A request that is sent again brings the pieces so far anew, and one to another runner the events too.
+          // If the request is sent again, the pieces so far come again; if it is sent to another runner, so do the events.
           Stream.filter(({ cursor, piece }) => {
             if (piece !== undefined) {
               const isNew = last === undefined || piece.epoch !== last.epoch || piece.number > last.number

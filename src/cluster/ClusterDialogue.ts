@@ -2,7 +2,7 @@
  * Dialogues on Effect's cluster: a dialogue that is under way outlives any runner, and so does each of its agents.
  *
  * 1. Each participant has a conversation of its own, with all that a conversation promises.
- * 2. What was chosen and said is kept before the dialogue goes on. Nobody is told anything twice.
+ * 2. What was chosen and said is kept before the dialogue continues. Nobody is told anything twice.
  * 3. If a call awaits an approval, the dialogue waits in the turn of its agent.
  *
  * @since 0.1.0

@@ -2,7 +2,7 @@
  * Plans on Effect's cluster: a plan that is under way outlives any runner, and so does each of its agents.
  *
  * 1. Each node with an agent is a conversation of its own, with all that a conversation promises. Nodes may run on several machines.
- * 2. What nodes give is kept. A node that has ended doesn't run again.
+ * 2. The outputs of nodes are kept. A node that has ended doesn't run again.
  * 3. An effect that has started isn't started again if its end is unknown, unless it is `idempotent`: the plan fails with `EffectUnknown`,
  *    and `resume` lets it start again.
  * 4. If calls await an approval, the plan runs on as far as it can without them, and then waits.
@@ -119,7 +119,7 @@ export const make = <Name extends string, Input, Output, E, R>(
   return {
     name,
     layer: layer as ClusterPlan<Name, Input, Output, E, R>["layer"],
-    // The codec takes any input and gives any output, both JSON: which ones, only the plan's own types say.
+    // The codec accepts any input and returns any output, both JSON: which ones, only the plan's own types say.
     client: client as unknown as ClusterPlan<Name, Input, Output, E, R>["client"]
   }
 }

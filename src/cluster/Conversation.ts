@@ -138,7 +138,7 @@ export const idOf = (name: string, id: string): string => `${name}/${id}`
 const eventToJson = (event: Stored): Schema.Json =>
   (EventJson.toJson([event as AgentEvent]) as ReadonlyArray<Schema.Json>)[0]!
 
-/** Options without which services they are. */
+/** Options without the type of their services. */
 interface Untyped extends Omit<Options, "services"> {
   readonly services?: ((id: string) => Effect.Effect<Context.Context<never>, never, Scope>) | undefined
 }
@@ -204,7 +204,7 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
     })
   })
 
-/** How what users say, states and events cross. */
+/** How a conversation's inputs are written as JSON, and how its states and events are read from it. */
 export const codec: ConversationClient.Codec<Input, AgentState, Stored> = {
   inputToJson: (input) => Protocol.inputToJson(partsOf(input)),
   stateFromJson: StateJson.fromJson,
@@ -231,7 +231,7 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
   const entity = Protocol.makeConversation(name)
   const { maxIdleTime } = options
   const named = Protocol.namedConversation(entity)
-  // Which services the options make is left to the type that is returned.
+  // The handlers don't know the type of the services that the options make: only the returned type says it.
   const layer = named.toLayer(handlers(name, named, agent, options as Untyped), { maxIdleTime })
   return {
     name,
@@ -244,7 +244,7 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
     clientOver: (rpcs) => (id) =>
       clientOn(
         id,
-        // It has the requests of a conversation as well.
+        // A conversation's entity has the requests of `AtOnce` too.
         ConversationClient.requestsOver(rpcs, name, id) as ConversationClient.Requests & AtOnce.Requests
       ) as Client<E>
   }

@@ -73,7 +73,8 @@ export class WaitsForItself extends ErrorClass<WaitsForItself>("troupe/cluster")
   {
     conversation: Schema.String
   },
-  ({ conversation }) => `Conversation "${conversation}" would wait for itself: what it runs can only \`post\` to it`
+  ({ conversation }) =>
+    `Conversation "${conversation}" would wait for itself: what it runs may \`post\` to it, which doesn't wait`
 ) {}
 
 /**

@@ -3,7 +3,7 @@
  *
  * 1. An entry is appended under the next revision and the epoch of its writer, or not at all.
  * 2. Claiming a conversation takes a new epoch. From then on writers with an older epoch are refused: this is the fence.
- * 3. A claim returns the last snapshot and the entries after it. Entries that a snapshot covers are kept.
+ * 3. A claim returns the last snapshot and the entries after it. Entries that a snapshot covers stay until `shorten` removes them.
  *
  * @since 0.1.0
  */

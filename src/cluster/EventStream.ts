@@ -88,7 +88,7 @@ const past = <Event>({ eventsOf, id, store }: Source<Event>, after: number, unti
       return [told.filter(({ cursor }) => cursor > after && cursor <= until), next] as const
     }))
 
-/** Streams the events behind a number, and goes on with each that comes. */
+/** Streams the stored events after a number, and then each new one. */
 export const make = <Event>(
   source: Source<Event>,
   after: number
@@ -96,7 +96,7 @@ export const make = <Event>(
   Stream.unwrap(Effect.gen(function*() {
     const coming = yield* PubSub.subscribe(source.told)
     const until = yield* source.count
-    // Who comes while something is written is told what is written so far.
+    // A reader that comes while a model writes first gets the pieces so far.
     const pieces = source.pieces?.().filter(({ cursor }) => cursor === until) ?? []
     const last = pieces.at(-1)?.piece
     const isNew = ({ cursor, piece }: Journal.Told<Event>): boolean =>

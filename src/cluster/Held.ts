@@ -2,7 +2,7 @@
  * What a runner has of an entity: its log, for as long as the log is the runner's.
  *
  * A log that is lost, because another runner has claimed it or the store doesn't answer, is opened anew and its message handled again,
- * unless this runner is to leave: then the message is left for the next one. Who dies at any point leaves nothing else to do.
+ * unless this runner is to leave: then the message is left for the next one. A runner that dies at any point leaves nothing else to do.
  *
  * @since 0.1.0
  */
@@ -22,12 +22,12 @@ export interface Options {
   readonly patience: Duration.Duration
 }
 
-/** What is open: it can be shut, after which nothing of it is kept. */
+/** What is open: its log can be closed, and then nothing more is stored. */
 export interface Open {
   readonly journal: { readonly isClosed: boolean; readonly close: () => void; readonly end: Effect.Effect<void> }
 }
 
-/** What a message can't be handled for: the session's errors mean that the log is lost, except for those about the message. */
+/** Why a message can't be handled. A session's error means that the log is lost, unless the message or the stored state is at fault. */
 export type Failure = SessionError | ConversationError
 
 /** Interrupts a message so that it is left for the next owner of its entity. */
@@ -71,7 +71,7 @@ export class Held<Live extends Open> {
     return this.#live
   }
 
-  /** Does something with the log, as often as it is lost. */
+  /** Does something with the log, and does it again each time the log is lost. */
   with<A>(f: (live: Live) => Effect.Effect<A, Failure>): Effect.Effect<A, ConversationError> {
     return Effect.catch(Effect.flatMap(this.#open(), f), (error) => {
       const { id, isLeaving, patience } = this.#options
@@ -92,12 +92,12 @@ export class Held<Live extends Open> {
     })
   }
 
-  /** Lets go of the log when nothing runs in it. */
+  /** Lets go of a log in which nothing runs, and first stores its state if that is due. */
   end(): Effect.Effect<void> {
     return Effect.andThen(Effect.suspend(() => this.#live?.journal.end ?? Effect.void), this.close())
   }
 
-  /** Removes what is kept, by something that lets go of the log too. Readers end then. */
+  /** Removes what is kept by running `f`, which also has to let go of the log. Readers of events end then. */
   removeBy(f: (live: Live) => Effect.Effect<void, Failure>): Effect.Effect<void, ConversationError> {
     return Effect.tap(this.with(f), () => {
       const removed = this.#removed

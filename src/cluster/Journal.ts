@@ -60,7 +60,7 @@ const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snap
   return kept
 })
 
-/** Is told how many events were before a message that was taken, and the state with it. */
+/** Is called once a message is taken, with the number of the last event before it, and with the state that has its input. */
 export type OnTaken = (cursor: number, state: AgentState.AgentState) => void
 
 /** The log of a conversation at its owner. */
@@ -78,7 +78,7 @@ export class Journal {
   #pieces = 0
   /** The pieces since the last event that was stored. */
   #written: Array<Told> = []
-  /** The message whose input is stored with the next entry, and who is told then. */
+  /** The message whose input is stored with the next entry, and what is called then. */
   #next: string | undefined
   #onTaken: OnTaken | undefined
   readonly #tellsStarts: boolean
@@ -140,7 +140,7 @@ export class Journal {
     return this.#writer.end(() => Kept.toText(this.kept, this.#states), this.kept.events)
   }
 
-  /** Stores a message's input with the next entry, and says so then. */
+  /** Stores a message's input with the next entry, and calls `onTaken` then. */
   takeNext(key: string | undefined, onTaken?: OnTaken): void {
     this.#next = key
     this.#onTaken = onTaken

@@ -1,10 +1,10 @@
 /**
  * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
  *
- * 1. Who can't append has lost the log: the writer is closed, and nothing more is written by it.
- * 2. A snapshot is written when much stands behind the last one, so that opening a log costs little more than reading its state. Before that,
- *    the entries behind the last one must be at least half as long as it, also at the end of an owner. So all of them together are at most
- *    three times as long as the log.
+ * 1. An owner that can't append has lost the log: the writer is closed, and writes nothing more.
+ * 2. A snapshot is written once the entries after the last one are many or long, so that opening a log reads only few or short entries. But
+ *    the entries must be at least half as long as the last one, also at the end of an owner. So all snapshots together are at most three
+ *    times as long as the log.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
@@ -35,8 +35,8 @@ export const unavailable =
     new SessionError({ reason: new StoreUnavailable({ id, operation, issue: error.message, error }) })
 
 /**
- * Which log is written to, how many characters of entries stand between two snapshots, if that isn't by their size, and how many of the
- * newest events are kept, if that isn't all of them.
+ * Which log is written to. `snapshotAfter` is how many characters of entries there are between two snapshots; by default that depends on
+ * their length. `keepEvents` is how many of the newest events are kept; all by default.
  */
 export interface Options {
   readonly id: string
@@ -70,7 +70,7 @@ export class LogWriter {
     this.#snapshotSize = snapshot?.text.length ?? 0
   }
 
-  /** Shuts the log: what would be written from now on isn't. */
+  /** Closes the writer: nothing is written from now on. */
   close(): void {
     this.isClosed = true
   }
@@ -100,7 +100,7 @@ export class LogWriter {
     })
   }
 
-  /** Writes a snapshot if it is time for one, of what there is after so many events. */
+  /** Writes a snapshot, if it is time for one. `events` is how many events there are so far. */
   snapshot(textOf: () => string, events: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const after = this.#snapshotAfter ?? Math.max(minSnapshotDistance, 4 * this.#snapshotSize)
@@ -109,7 +109,7 @@ export class LogWriter {
     })
   }
 
-  /** Lets go of the log. What there is then is written too, if enough stands behind the last snapshot. */
+  /** Closes the writer, and first stores the state if the entries after the last stored state are long enough. */
   end(textOf: () => string, events: number): Effect.Effect<void> {
     const last = Effect.suspend(() =>
       this.isClosed || this.#entries === 0 || this.#isShort ? Effect.void : this.#write(textOf(), events)
@@ -117,7 +117,7 @@ export class LogWriter {
     return Effect.andThen(last, Effect.sync(() => this.close()))
   }
 
-  /** Whether what stands behind the last one is too short for another. */
+  /** Whether the entries after the last stored state are too short for storing it again. */
   get #isShort(): boolean {
     return 2 * this.#size < this.#snapshotSize
   }

@@ -45,7 +45,7 @@ interface Run {
   readonly isAnswered: () => boolean
 }
 
-/** How a run ended that had nothing to store. */
+/** Returns the error of a run that failed and stored no answer, or `undefined` if it didn't fail. */
 const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
   const error = Cause.squash(exit.cause)
@@ -58,7 +58,7 @@ const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.Sessio
     ? new ConversationError({ reason: error })
     : error
 
-/** What runs after an answer: nothing if others are wanted first. */
+/** Returns what runs after an approval or a denial. With `together`, nothing runs while other calls await approval. */
 const answered = (session: Session.Session<unknown, unknown>, together = false): Effect.Effect<Running> =>
   Effect.map(
     session.state,
@@ -106,8 +106,8 @@ export class Messages {
   }
 
   /**
-   * Returns the number of the last event before a message that was taken. If the message's events were removed since, it is a number from
-   * which a reader is told so.
+   * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a
+   * number after which reading fails with `EventsGone`.
    */
   cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
     return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ taken }) => {
@@ -226,7 +226,10 @@ export class Messages {
       : this.#opened(live, key, (session) => this.#run(live, key, session.stream()))
   }
 
-  /** Does something with the session. One that breaks down when it is opened is an answer: the cluster would begin it again and again. */
+  /**
+   * Does something with the session. If opening it ends in a defect, the message is answered with that: otherwise the cluster would handle
+   * the message again and again.
+   */
   #opened(
     live: Live,
     key: string,

@@ -1,8 +1,8 @@
 /**
  * What is taken in only if nothing is under way in a conversation.
  *
- * 1. What is to begin waits here in memory, and a persisted request to continue it is sent first. So it is in the log with its first entry,
- *    after the guardrails, or nowhere; and what is in the log is continued even if its runner dies.
+ * 1. What is to begin waits here in memory, until the persisted request to continue it arrives. It is stored with the first entry of its
+ *    run, after the guardrails, or not at all. Once it is stored, it is continued even if its runner dies: the request is persisted.
  * 2. A key that was taken before begins nothing.
  *
  * @since 0.1.0
@@ -74,7 +74,7 @@ export class Offers {
       let before: number | undefined
       const running = this.#messages.take(key, offer.what, (cursor, state) => {
         before = cursor
-        // Where other calls are wanted first, nothing runs.
+        // If other calls have to be answered first, nothing runs yet.
         if ("together" in offer.what && offer.what.together === true && pendingApprovals(state).length > 0) return
         this.#end(offer)
         Deferred.doneUnsafe(offer.taken, Exit.succeed(cursor))

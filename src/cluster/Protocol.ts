@@ -82,7 +82,7 @@ const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Sch
 const Begin = Rpc.make("Begin", { payload: { key, beginning: Schema.Json }, success: Begun, error })
   .annotate(ClusterSchema.Uninterruptible, "client")
 
-/** Runs what has begun under a key: `of`. As long as it isn't answered, the next runner continues that. */
+/** Runs what has begun under the key `of`. If the runner leaves before this is answered, the next one continues it. */
 const Continue = Rpc.make("Continue", { payload: { key, of: key }, primaryKey, error })
   .annotate(ClusterSchema.Persisted, true)
   .annotate(ClusterSchema.Uninterruptible, "client")
@@ -103,8 +103,8 @@ export const inputFromJson = (json: Schema.Json): User["parts"] => Schema.decode
 export type Named = ReturnType<typeof make>
 
 /**
- * Forgets which name an entity has, and that it has further requests if it is a conversation's. Its type both takes and gives the name, so
- * TypeScript doesn't see that any name is some name.
+ * Forgets which name an entity has, and the further requests of a conversation's entity. The name is invariant in the type of an entity, so
+ * TypeScript refuses this without a cast.
  */
 export const named = <Name extends string>(
   entity: ReturnType<typeof make<Name>> | ReturnType<typeof makeConversation<Name>>

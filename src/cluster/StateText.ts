@@ -1,5 +1,5 @@
 /**
- * Writes the states of one conversation as JSON, each with what was written before.
+ * Writes the states of one conversation as JSON, and reuses what it has written before.
  *
  * @since 0.1.0
  */

@@ -57,7 +57,7 @@ export const persist = <A>(
     schedule: Schedule.spaced("1 second")
   }) as Effect.Effect<A, ConversationError>
 
-/** Asks an agent. `onGivenUp` is told how it stands if nobody waits for the answer any more. */
+/** Asks an agent. If the long run gives up, the agent is cancelled, and `onGivenUp` gets its reply. */
 export const ask = (
   child: Child,
   { attempt, before, by, isTold, message, place, words }: Asked,

@@ -47,15 +47,16 @@ interface Decision {
   readonly error: Failure | undefined
 }
 
-/** What makes a long run: its steps, and how it is played until it ends, fails, or all that goes on in it awaits approval. */
+/** What makes a long run: its steps, and how it is played until it ends, fails, or all that could run waits for an approval or a result. */
 export interface LongRun<State, Step> {
   readonly kind: Steps.Kind<State, Step>
   readonly said: (input: Schema.Json) => Step
   readonly resumed: Step
   readonly decided: (decision: Decision) => Step
   readonly play: (play: Play<State, Step>) => Effect.Effect<Outcome, unknown>
-  /** The conversations in which calls may await approval, and all that there are. */
+  /** The conversations in which calls may await an approval or a result. */
   readonly waiting: (state: State) => ReadonlyArray<Place>
+  /** All conversations of the long run's agents. */
   readonly conversations: (state: State) => ReadonlyArray<Place>
   /** What was started, isn't a call of an agent, and of which nobody knows whether it took effect. */
   readonly unknown: (state: State) => ReadonlyArray<UnknownCall>

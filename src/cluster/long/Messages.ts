@@ -1,8 +1,8 @@
 /**
  * How the messages of a long run on a cluster are taken and answered.
  *
- * 1. A message is taken once for each key. One that comes again goes on where it stopped, or gets the answer that was kept.
- * 2. An approval or a result goes to the conversation of the agent whose call it is, and is taken once that has answered it.
+ * 1. A message is taken once for each key. One that comes again continues where it stopped, or gets the answer that was kept.
+ * 2. An approval or a result goes to the conversation of the agent whose call it is, and is taken once that conversation has answered it.
  *
  * @since 0.1.0
  */
@@ -76,12 +76,12 @@ export class Messages<State, Step> {
     return this.#take(key, () => Effect.succeed(this.#long.said(input)))
   }
 
-  /** Goes on after a failure. What nobody knows the end of is started again. */
+  /** Continues after a failure. Effects of a plan whose end is unknown are started again. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, () => Effect.succeed(this.#long.resumed))
   }
 
-  /** Answers a call that awaits approval or a result, in the conversation of its agent, and goes on. */
+  /** Answers a call that awaits approval or a result, in the conversation of its agent, and continues. */
   decide(
     key: string,
     callId: string,
@@ -245,7 +245,7 @@ export class Messages<State, Step> {
     })
   }
 
-  /** Ends when the owner is to leave and nothing runs of which the end would be unknown then. */
+  /** Ends when the owner is to leave and nothing runs whose end would then be unknown. */
   #leaving(journal: StepLog.StepLog<State, Step>): Effect.Effect<void> {
     return Effect.suspend(() =>
       this.#options.isLeaving() && this.#long.unknown(journal.kept.state).length === 0

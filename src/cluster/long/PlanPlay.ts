@@ -1,10 +1,10 @@
 /**
- * How a plan is played on a cluster: an agent's node is a conversation of its own, and what an effect does is kept when it starts and ends.
+ * How a plan is played on a cluster: an agent's node is a conversation of its own, and the start and the end of an effect are kept.
  *
- * 1. The start of an effect is kept before it runs. One that has started and has no end isn't started again, unless it is `idempotent` or
- *    somebody resumes the plan. Until then the plan fails, and says which one it is.
+ * 1. The start of an effect is kept before it runs, unless it is `idempotent`. An effect that has a kept start and no end isn't started
+ *    again until somebody resumes the plan. Until then the plan fails, and names the effect.
  * 2. A node whose agent awaits an approval or a result holds up only what needs it. When all that could run waits, the plan waits.
- * 3. What nodes give is passed on as JSON, whether a process died in between or not.
+ * 3. The outputs of nodes are passed on as JSON, whether a process died in between or not.
  *
  * @since 0.1.0
  */
@@ -117,7 +117,7 @@ class Performance {
     this.#end(node, ended)
   }
 
-  /** Wraps a node so that its start and its end are stored. */
+  /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
   durable(node: Node, name: string, place: string): Node {
     const { fallback } = node
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
@@ -292,7 +292,7 @@ export const make = (definition: Definition): LongRun<State, Step> => ({
   }),
   play: play(definition),
   waiting: (state) =>
-    // A place whose name begins with another's stands in front of it.
+    // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
     Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [{ place, suffix: suffixOf(state) }] : [])
       .toSorted((one, other) => other.place.length - one.place.length),
   conversations: ({ run }) =>

@@ -1,5 +1,5 @@
 /**
- * An agent that is asked elsewhere: it has its name and reads its answers, and something else runs it.
+ * An agent that is asked elsewhere: the agent here has the same name and reads the answers, and something else runs it.
  *
  * @since 0.1.0
  */
@@ -21,7 +21,7 @@ export class AgentStopped extends ErrorClass<AgentStopped>("troupe/cluster")("Ag
   }
 }
 
-/** Gives an agent that something else runs. It isn't streamed: its events are its conversation's. */
+/** Returns an agent that something else runs. It isn't streamed: its conversation has its events. */
 export const remote = (agent: Any, run: (from: From) => Effect.Effect<AgentState, unknown, unknown>): Any => {
   const { interpreter, kind } = agent[TypeId]
   const elsewhere = {

@@ -1,5 +1,5 @@
 /**
- * The log of a long run in the hands of its owner: what is kept so far, and how more is.
+ * The log of a long run at its owner: what is kept so far, and how more is added.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import type { Service } from "../store/Stored.ts"
 import type { UnknownCall } from "../UnknownCall.ts"
 import * as Steps from "./Steps.ts"
 
-/** The log of a long run in the hands of its owner. */
+/** The log of a long run at its owner. */
 export class StepLog<State, Step> {
   kept: Steps.Kept<State>
   readonly #kind: Steps.Kind<State, Step>
@@ -38,7 +38,7 @@ export class StepLog<State, Step> {
     return this.#writer.isClosed
   }
 
-  /** Shuts the log: what would be kept from now on isn't. */
+  /** Closes the log: nothing more is kept. */
   close(): void {
     this.#writer.close()
   }

@@ -21,8 +21,8 @@ export interface Kind<State, Step> {
 }
 
 /**
- * What is kept of a long run. `message` is the one that is being answered, and `unknown` are the calls since it came of which nobody knows
- * whether they took effect.
+ * What is kept of a long run. `message` is the message that is being answered, and `unknown` are the calls since that message whose effect
+ * is unknown.
  */
 export interface Kept<State> {
   readonly state: State
