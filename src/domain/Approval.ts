@@ -35,8 +35,8 @@ export interface PendingApproval extends WaitingCall {}
 /**
  * Error for an approval or a denial of a call that doesn't wait for one.
  *
- * `found` says where the call stands. `Unknown` means that no agent in the state has a call of this id; `RunByProvider`, that the provider
- * runs the call and takes no other parameters than its own. `awaiting` has the ids of the calls that wait.
+ * `found` is the state of the call. `Unknown` means that no agent in the state has a call of this id; `RunByProvider`, that the provider
+ * runs the call, and only with the parameters that it asked for. `awaiting` has the ids of the calls that wait.
  *
  * @category errors
  * @since 0.1.0
@@ -121,7 +121,8 @@ const answer = <Event>(
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
 /**
- * Finds the call of an id whose new parameters are judged as they are given: it awaits approval, or was approved with such parameters.
+ * Finds the call of an id if new parameters for it are judged at once: it awaits approval, or was approved with parameters that were
+ * judged.
  */
 export const locateApprovable = (self: AgentState, callId: string): Located | undefined =>
   locate(
@@ -133,8 +134,8 @@ export const locateApprovable = (self: AgentState, callId: string): Located | un
   )
 
 /**
- * Returns the event of an approval, unless the call was approved before. Parameters equal to the model's count as none given. `judged`
- * names the guardrails that let them pass.
+ * Returns the event of an approval, unless the call was approved before. The event has `params` only if they differ from the model's.
+ * `judged` names the guardrails that let them pass.
  */
 export const approval = (
   self: AgentState,
@@ -200,7 +201,8 @@ export interface ApproveOptions {
 }
 
 /**
- * How a call is approved with `params` that are decoded at once by `agent`, the agent that runs and whose tool it is.
+ * How a call is approved with `params` that are decoded at once. `agent` is the agent or group that the state is run with; the tool may be
+ * one of an agent that it called.
  *
  * @category models
  * @since 0.1.0
@@ -216,9 +218,9 @@ type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
  * Lets a call run when its run continues. Approving it again with the same parameters changes nothing. It changes the state alone: only a
  * session's `approve` emits an event.
  *
- * With `params` the call runs with those, and the model reads them; the call keeps what the model had written as `asked`. They are
- * JSON, and decoded when the call runs, as those of any call. Given the `agent` too, they are decoded now: what doesn't fit fails
- * with `ParamsRejected`, and so does what its schema can't decode at once.
+ * If `params` are given, the call runs with them, and the model reads them; the call keeps what the model had written as `asked`. `params`
+ * are JSON, and are decoded when the call runs. If `agent` is given too, they are decoded now: `approve` fails with `ParamsRejected` if
+ * they don't fit, or if the tool's schema can't decode them at once.
  *
  * Fails with `NotAwaitingApproval` if no call has the id, if the call doesn't wait for approval (as after an approval with other
  * parameters), or if the provider runs it and `params` differ from what it asked for.

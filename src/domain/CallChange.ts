@@ -28,7 +28,7 @@ export const callOf = (self: AgentState, callId: string): Call | undefined => {
 }
 
 /**
- * Changes an open call. That doesn't reopen a run that has ended, neither when a call is answered by hand nor by an event in the agent that
+ * Changes an open call. A run that has ended stays ended, even if a person answers the call, or if something happens in the agent that
  * answers it.
  */
 const withCall = (self: AgentState, callId: string, change: (call: Call) => Call, run = self.run): AgentState => {
@@ -58,7 +58,10 @@ const answer = (
   return state?._tag === "AwaitingApproval" ? withCall(self, callId, (call) => change(call, state)) : self
 }
 
-/** Takes in that a call was approved, maybe with other parameters: of those only `judged` says which guardrails have let them pass. */
+/**
+ * Takes in that a call was approved, maybe with other parameters. Guardrails that let the model's parameters pass haven't judged the other
+ * ones, so for those only the event's `judged` counts.
+ */
 export const approve = (self: AgentState, { callId, judged, params }: CallApproved): AgentState =>
   answer(self, callId, (call, asked) => {
     const isOther = params !== undefined && !Equal.equals(params, call.params)

@@ -30,7 +30,7 @@ export const counted = (taken: Pick<Taken, "has">, id: string): string => {
 }
 
 /**
- * Gives calls ids that aren't in `taken`, and adds them to it. A number is appended to an id that is taken or empty.
+ * Gives calls ids that aren't in `taken`, and adds them to it. A number is appended to an id that is taken; an empty one counts as `call`.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,7 +1,7 @@
 /**
  * A conversation that can't be broken: turns own their calls, and calls own their results.
  *
- * 1. Calls are open only in the last assistant turn: a model isn't asked again while one is.
+ * 1. Calls are open only in the last assistant turn: a model isn't asked again while a call is open.
  * 2. A user may speak while calls are open; the words wait behind the turn and are sent once it is settled.
  * 3. Call ids are unique in a conversation and never empty.
  * 4. A prompt exists only when no call is open.

@@ -35,7 +35,7 @@ export interface PendingResult extends WaitingCall {}
 /**
  * Error for a result of a call that doesn't await one.
  *
- * `found` says where the call stands; `Unknown` means that no agent in the state has a call of this id. `awaiting` has the ids of the calls
+ * `found` is the state of the call; `Unknown` means that no agent in the state has a call of this id. `awaiting` has the ids of the calls
  * that await results.
  *
  * @category errors
@@ -70,7 +70,7 @@ export const pendingResults = (self: AgentState): ReadonlyArray<PendingResult> =
  */
 export type Given = Omit<Answered, "_tag">
 
-/** Finds the call of an id whose result is judged as it is given: it awaits one, or was given one in this way. */
+/** Finds the call of an id if a result for it is judged at once: it awaits a result, or was given one that was judged. */
 export const locateJudged = (self: AgentState, callId: string): Located | undefined =>
   locate(
     self,

@@ -1,8 +1,8 @@
 /**
  * What a denied call tells the model.
  *
- * The model reads the denial with its reason as the call's result. A call that the provider runs has the reason alone, as the user gave
- * it: the provider is sent it as the user's answer, and has its own words for a denial.
+ * The model reads the denial with its reason as the call's result. If the provider runs the call, the result is the reason alone, as the
+ * user gave it: it is sent to the provider as the user's answer, and the provider has its own words for a denial.
  *
  * @since 0.1.0
  */

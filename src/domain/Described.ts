@@ -31,8 +31,8 @@ export const listOf = (names: ReadonlyArray<string>): string =>
 /** Describes a value that has the wrong type, and says how to get the right one from it. */
 export const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
-  if (Result.isResult(u)) return "a Result: `Effect.fromResult` or `Result.getOrThrow` gives what is in it"
-  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect: `yield*` gives what it makes"
+  if (Result.isResult(u)) return "a Result: get its value with `Effect.fromResult` or `Result.getOrThrow`"
+  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect: get its value with `yield*`"
   if (u === undefined || u === null) return String(u)
   return Array.isArray(u) ? "an array" : `${/^[aeiou]/.test(typeof u) ? "an" : "a"} ${typeof u}`
 }

@@ -18,8 +18,8 @@ export const withoutUndefined = <A>(self: A): A =>
   hasFields(self) ? Object.fromEntries(Object.entries(self).filter(([, value]) => value !== undefined)) as A : self
 
 /**
- * Makes a check of data: it returns data that fits the schema, without fields that the schema doesn't have, and throws a `TypeError` that
- * names the wrong field for any other.
+ * Makes a check of data: it returns data that fits the schema, without fields that the schema doesn't have. For data that doesn't fit, it
+ * throws a `TypeError` that names the wrong field.
  */
 export const check = <S extends Schema.ConstraintDecoder<unknown>>(schema: () => S) => {
   const read = lazy(() => Schema.decodeUnknownResult(Schema.toType(schema())))

@@ -3,7 +3,7 @@
  *
  * 1. An id that was forgotten is always found, so that no call gets it again. `ids` is a Bloom filter, base64 of 65,536 bits: adding an
  *    id sets 5 of them.
- * 2. An id that was never there may be found too: 1 in 200 after 5,000 forgotten ids, 1 in 20 after 10,000. Then its call gets
+ * 2. An id that was never there may be found too: 1 in 300 after 5,000 forgotten ids, 1 in 20 after 10,000. Then its call gets
  *    a number that it doesn't need, which does no harm.
  * 3. Numbers in ids only grow: `last` is the highest in any forgotten id. So an id with a higher number than all known ids was never
  *    given, however full the filter is.

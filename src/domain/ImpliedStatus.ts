@@ -1,5 +1,5 @@
 /**
- * Where an agent stands as far as its conversation says.
+ * The status of an agent, as its conversation implies it.
  *
  * @since 0.1.0
  */
@@ -11,8 +11,8 @@ import type { AgentState, Conversation } from "./StateSchema.ts"
 /**
  * Returns the status that a conversation alone implies.
  *
- * With open calls it is `WaitingForTools`; with an assistant turn at the end that called none of our tools, it is `Complete`; otherwise the
- * model is next.
+ * With open calls it is `WaitingForTools`. It is `Complete` if the last turn is an assistant's, its `finishReason` isn't `pause`, and the
+ * provider ran all of its calls without asking for an approval. Otherwise it is `InProgress`.
  *
  * @category getters
  * @since 0.1.0

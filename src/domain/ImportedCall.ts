@@ -72,8 +72,8 @@ const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Rep
 }
 
 /**
- * Returns the state of a provider's own call that the provider asked an approval for. The answer to that settles the call, in any turn: the
- * provider is sent it again. A request of an earlier turn that nobody answered is one that nobody will.
+ * Returns the state of a provider's own call that the provider asked an approval for. An answer to the request settles the call, in any
+ * turn, and is sent to the provider again. Nobody will answer a request of an earlier turn any more, so its call is interrupted.
  */
 const stateOfAsked = (call: PairedCall, asked: Asked, id: string, isInLastTurn: boolean, report: Report): CallState => {
   const { response } = asked

@@ -46,14 +46,14 @@ export const finiteOf = (option: string, limit: number): number => {
   throw new InvalidLimit({ option, limit, expected: "a finite number from 0 on" })
 }
 
-/** Returns the time that an option sets, in whole milliseconds. Throws `InvalidLimit` if it is none. */
+/** Returns the time that an option sets, in whole milliseconds. Throws `InvalidLimit` unless that is a safe integer. */
 export const timeOf = (option: string, at: number): number => {
   const time = Math.floor(at)
   if (Number.isSafeInteger(time)) return time
   throw new InvalidLimit({ option, limit: at, expected: "a time in epoch milliseconds" })
 }
 
-/** Returns the duration that an option sets. Throws `InvalidLimit` if it is none: too short, or a text that says no time. */
+/** Returns the duration that an option sets. Throws `InvalidLimit` if it is too short or invalid. */
 export const durationOf = (
   option: string,
   given: Duration.Input,

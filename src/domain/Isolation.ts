@@ -33,8 +33,9 @@ export const Isolation = Schema.Literals(levels)
 /**
  * How isolated a mode is: what leaving it undoes.
  *
- * `config` restores conversation settings. `thread` restores turns that were cut or edited, and keeps new ones. `fork` restores settings,
- * drops the turns since it was entered, except what a run still needs, and can't read values from outside. `none` does none of these.
+ * `config` restores conversation settings. `thread` restores turns that were cut or edited, and keeps new ones. `fork` restores settings
+ * and turns. It drops the turns since it was entered, except what a run still needs, and prompt segments, even those that are to persist.
+ * It can't read values from outside. `none` does none of these.
  *
  * @category models
  * @since 0.1.0
@@ -45,10 +46,10 @@ export type Isolation = typeof Isolation.Type
 export const isWithin = (inner: Isolation, outer: Isolation | undefined): boolean =>
   outer === undefined || levels.indexOf(inner) >= levels.indexOf(outer)
 
-/** Checks whether new messages are dropped when a mode is left. */
+/** Checks whether new turns are dropped when a mode is left. */
 export const dropsMessages = (self: Isolation): boolean => self === "fork"
 
-/** Checks whether messages from before may be cut or edited: leaving brings them back. */
+/** Checks whether earlier turns may be cut or edited: leaving brings them back. */
 export const hasView = (self: Isolation): boolean => self === "thread" || self === "fork"
 
 /** Checks whether settings changed inside are undone when a mode is left. */

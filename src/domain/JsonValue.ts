@@ -57,7 +57,7 @@ export const detached = (value: unknown): unknown => copy(value, Infinity, copyO
 
 const convert = (value: unknown): ForeignValue.Converted => {
   try {
-    // `refuse` throws for anything that isn't JSON, so the copy is.
+    // `refuse` throws for anything that isn't JSON, so the copy is JSON.
     return { json: copy(value, ForeignValue.maxLevels, refuse) as Schema.Json, changes: [] }
   } catch {
     return ForeignValue.toJson(value)

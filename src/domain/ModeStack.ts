@@ -25,7 +25,7 @@ import * as PromptSegments from "./PromptSegments.ts"
 import type { AgentState, Conversation, ModeFrame, Turn } from "./StateSchema.ts"
 import { within } from "./Summarized.ts"
 
-/** What is entered: the first values of a mode are its parameters. */
+/** A mode to enter. Its parameters become its first values. */
 export interface Entered {
   readonly name: string
   readonly isolation: Isolation.Isolation
@@ -190,8 +190,8 @@ const stillPending = (pending: AgentState["transition"], height: number): AgentS
     : undefined
 
 /**
- * Leaves the innermost mode. The user's words that the current run answers are kept. If leaving ends the run, the model's last answer is
- * kept too.
+ * Leaves the innermost mode. If the run `goesOn` or ends with it (`endsRun`), even a fork keeps the user's words that the run answers; with
+ * `endsRun` it keeps the model's last answer too.
  */
 export const leave = (self: AgentState, goesOn: boolean, endsRun = false): AgentState => {
   const frame = top(self)
@@ -276,7 +276,7 @@ const view = (self: AgentState, turns: ReadonlyArray<Turn>): AgentState => {
   return withTurns(withTop(self, { ...frame, view }), [...shown, ...rest], undefined)
 }
 
-/** Applies a change by hand to a state, for the innermost mode or for the mode at a height, which keeps its view. */
+/** Applies a change by hand for the mode at a height, by default the innermost. Only the innermost mode's view can be changed. */
 export const adjust = (self: AgentState, adjustment: Adjustment, at = self.modes.length - 1): AgentState => {
   const above = self.modes.slice(at + 1)
   if (above.length === 0) return adjustTop(self, adjustment)

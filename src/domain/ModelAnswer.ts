@@ -114,7 +114,7 @@ const usageOf = ({ inputTokens, outputTokens }: Response.Usage): RequestUsage =>
   return usage
 }
 
-/** Error for a call or a result that is nested so deeply that some programs couldn't read a state with it. */
+/** Settles a call whose parameters or result are nested too deeply: some programs couldn't read a state that holds them. */
 const tooDeep = (what: string): Settled => ({
   _tag: "Settled",
   outcome: "Failed",
@@ -254,7 +254,7 @@ const start = (self: Arriving, tag: Spoken, id: string, metadata: Attached): Arr
   return text
 }
 
-/** Adds a piece. A piece without a start begins a text, because it is shown as any other. */
+/** Adds a piece. A piece whose start never came begins a text or a reasoning itself, because it was shown like any other piece. */
 const grow = (self: Arriving, tag: Spoken, part: Of<"text-delta" | "reasoning-delta">): void => {
   const text = arrivingOf(self, tag).get(part.id) ?? start(self, tag, part.id, undefined)
   text.text += part.delta

@@ -5,8 +5,8 @@
  *    then to the first. If there is no such call before it, the calls behind it are searched.
  * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
- * 4. An answer without a request belongs to a call of the provider's own before it that has neither a result nor a request, because
- *    providers aren't sent the request again: to the first such call in the nearest message that has one.
+ * 4. An answer without a request is one to a provider, which isn't sent its request again. It belongs to a call that the provider runs and
+ *    that has neither a result nor a request: to the first one in the nearest message before it that has such calls.
  *
  * @since 0.1.0
  */

@@ -22,7 +22,7 @@ export const withMetadata = (attached: object | undefined): { readonly metadata?
   return undefined
 }
 
-/** Copies the data of a file. A check finds what is no data. */
+/** Copies the data of a file. A value of a wrong type stays, for a check to find. */
 export const dataOf = (data: Prompt.FilePart["data"]): Prompt.FilePart["data"] =>
   JsonValue.detached(data) as Prompt.FilePart["data"]
 

@@ -3,7 +3,7 @@
  *
  * 1. Every prompt has a conversation, and it is legal.
  * 2. Nothing that was said is lost: it is in the conversation, in `systemMessage`, or in the repair that dropped it.
- * 3. A prompt that `toPrompt` made needs no repair, behind one system message too, and comes out the same.
+ * 3. A prompt that `toPrompt` made needs no repair, even if one system message was put before it, and comes out the same.
  *
  * @since 0.1.0
  */
@@ -123,7 +123,7 @@ const finishTurns = (
   )
 }
 
-/** Joins the texts of the system messages, and reports each one but a single message at the beginning. */
+/** Joins the texts of the system messages, and reports each one that isn't the first message of the prompt. */
 const systemMessageOf = (
   messages: ReadonlyArray<Prompt.Message>,
   report: Report
@@ -139,13 +139,13 @@ const systemMessageOf = (
 /**
  * Makes a conversation from any prompt, even a broken one, and lists every repair.
  *
- * System messages aren't turns: their text comes back as `systemMessage`, for `AgentState.make`. One at the beginning is in its place; each
- * other one is reported as a repair.
+ * System messages aren't turns: their text is returned as `systemMessage`, for `AgentState.make`. Each one that isn't the first message is
+ * reported as a repair.
  *
  * A call without a result is settled as `Interrupted`, because nobody knows whether it ran, or as `Denied` if it was denied. It stays
- * open only if it is in the last assistant turn, and waits for approval or was approved. A call of a tool that the provider itself runs
- * keeps the provider's request: it waits in the last turn, and an answer settles it in any turn. Results that several tool messages in a
- * row hold, and messages of one role in a row, are legal and stay as they are.
+ * open only if it is in the last assistant turn, and waits for approval or was approved. If the provider itself runs the tool and asked for
+ * an approval, an answer settles the call in any turn; without one, the call waits only in the last assistant turn. Several messages of one
+ * role in a row need no repair, and neither do results that are spread over several tool messages in a row.
  *
  * Every assistant turn is of `agent`, which is `"assistant"` unless given: a prompt doesn't say who spoke.
  *

@@ -1,9 +1,9 @@
 /**
  * How events change a state.
  *
- * `reduce` is total. An event that doesn't fit leaves the state as it is: one of an agent that wasn't called, one for a settled call, or
- * one whose move `AgentStatus.moves` doesn't list. Calls whose ids are taken get other ids. An event's `calls` lead to the agent it
- * happened in; what that agent used counts for every agent above it.
+ * `reduce` is total. An event that doesn't fit leaves the state as it is, such as one of an agent that wasn't called, one for a settled
+ * call, or one whose move `AgentStatus.moves` doesn't list. Calls whose ids are taken get other ids. An event's `calls` lead to the agent
+ * it happened in; what that agent used counts for every agent above it.
  *
  * @since 0.1.0
  */
@@ -240,8 +240,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
 /**
  * Returns the state after an event. It never fails: an event that doesn't fit returns the state itself.
  *
- * An event doesn't fit if its agent wasn't called, if its call is settled, or if `AgentStatus.moves` doesn't list its move. An event of a
- * called agent changes the state in the call that leads to it. Calls whose ids are taken get other ids.
+ * For example, an event doesn't fit if its agent wasn't called, if its call is settled, or if `AgentStatus.moves` doesn't list its move. An
+ * event of a called agent changes the state in the call that leads to it. Calls whose ids are taken get other ids.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Copies of requests that another agent take over, as programs make them: they can be stored, and share nothing with the original.
+ * Copies of handoff requests that programs make: they can be stored, and share nothing with the original.
  *
  * @since 0.1.0
  */
@@ -13,7 +13,10 @@ type Given =
   & { readonly [Key in keyof HandoffRequest]: HandoffRequest[Key] | undefined }
   & Pick<HandoffRequest, "target">
 
-/** Copies a request. Throws if it names no agent, or if something else that must be a text is none; `whose` names the request. */
+/**
+ * Copies a request. Throws `InvalidName` if the target is empty, and a `TypeError` if a field that must be a text isn't one; `whose` names
+ * the request.
+ */
 export const from = (whose: string, { callId, context, reason, target, tool }: Given): HandoffRequest => {
   const text = (key: keyof Given, given: string): string => Wanted.textGiven(`The \`${key}\` of ${whose}`, given)
   return {

@@ -1,7 +1,7 @@
 /**
- * Events that waited for guardrails, told with the words that the state holds after the guardrails.
+ * Events that waited for guardrails, emitted with the words that the state holds after the guardrails.
  *
- * So the fold of the told events is the run's state.
+ * So the fold of the emitted events is the run's state.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import type { AgentState, Turn, User } from "./StateSchema.ts"
 const isUser = (turn: Turn | undefined): turn is User => turn?._tag === "User"
 
 /**
- * Returns events with the words of users and modes as the state holds them. The last inputs of the events are the last ones in the state.
+ * Returns events with the words of users and modes as the state holds them. The events bring one new input, which is the last in the state.
  */
 export const retold = (
   events: ReadonlyArray<AgentEvent>,

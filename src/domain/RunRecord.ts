@@ -34,15 +34,15 @@ export const Run = Schema.Struct({
 })
 
 /**
- * What the current run, or else the last one, has used. A run begins with an input and ends when the agent does; stopping and resuming is
- * still one run, and so is handing over.
+ * What the current run, or else the last one, has used. A run begins with an input and ends as `Complete` or `Failed`; stops, resumptions
+ * and handoffs are part of it.
  *
  * - `startedAt` (epoch milliseconds) is when the run last began, continued or stopped; `elapsed` (milliseconds) is how long it had run by
  *   then.
  * - `steps` counts the answers of models, those of called agents included, and `usage` the tokens. `models` is the usage of each model that
  *   said its name.
- * - `calls` counts the events `ToolCallSettled` of each tool, those of called agents included. `succeeded` names the tools of which a call
- *   of the run itself succeeded, even if the call is no longer in the conversation.
+ * - `calls` counts the events `ToolCallSettled` of each tool, those of called agents included. `succeeded` names the tools of
+ *   successful calls, without those of called agents, even if the call is no longer in the conversation.
  * - `iteration` counts the answers of the agent in control since it got its input or took over; `corrections` those that went back to the
  *   model, because they didn't fit the output schema or a guardrail asked for another.
  * - `inputs` is how many inputs of a user the run answers, if not one.

@@ -59,7 +59,7 @@ const read = (change: SettingsChange): SettingsChange =>
       new TypeError(VersionedJson.malformedMessage("conversation settings")(VersionedJson.problemIn(issue)))
   )
 
-/** Changes the settings before. The result is a copy, and fields that aren't settings are left out. Throws if a setting has a wrong type. */
+/** Applies a change to settings. The result is a copy without fields that aren't settings. Throws if a setting has a wrong type. */
 export const merge = (before: Settings | undefined, change: SettingsChange): Settings => {
   const given = read(change)
   const isKept = (name: keyof Settings): boolean => !(name in given && given[name] === undefined)

@@ -98,7 +98,7 @@ export interface Cost {
 
 const isFree = (price: number, ofPart: number | undefined): boolean => price === 0 && (ofPart ?? 0) === 0
 
-/** Checks whether whatever a model does at a price costs nothing. */
+/** Checks whether a model of this price never costs anything. */
 const costsNothing = (price: Price | undefined): boolean =>
   price !== undefined && isFree(price.input, price.cached) && isFree(price.output, price.reasoning)
 
@@ -141,7 +141,7 @@ export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {
   }
 }
 
-/** Returns what models cost. Tokens without a price, or that weren't reported, count as unknown, never as free. */
+/** Returns what models cost. Tokens that have no price, or that weren't reported and aren't free, have an unknown cost. */
 export const cost = ({ models = {}, usage }: Spent, prices: Prices): Cost => {
   const named = Object.entries(models).map(([model, usage]) =>
     costOf(usage, ownOf(prices.models, model) ?? prices.otherwise)

@@ -2,7 +2,7 @@
  * States as JSON documents, each of which says its version first.
  *
  * 1. `fromJson(toJson(state))` is the state, in every status.
- * 2. `version` is read before anything else: an older version is migrated, an unknown one is an error that names it.
+ * 2. `version` is read before anything else: an unknown one is an error that names it.
  *
  * @since 0.1.0
  */

@@ -45,7 +45,7 @@ export interface Pending extends Schema.Schema.Type<typeof CallState.cases.Pendi
 export interface AwaitingApproval extends Schema.Schema.Type<typeof CallState.cases.AwaitingApproval> {}
 /**
  * Somebody approved the call; it waits for its turn to run. `judged` names the guardrails that have let its parameters pass: before the
- * approval was requested, or as they were given with it.
+ * approval was requested, or when the approval brought other parameters.
  */
 export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Approved> {}
 /** The handler has ended without a result: somebody outside of the run gives it later. */
@@ -362,8 +362,9 @@ export const PromptSegment = Schema.Union([
 /**
  * A piece of the system prompt that is added to the agent's instructions.
  *
- * A section has a `name`. `mode` says which of the entered modes the piece belongs to, from 0 at the bottom; leaving that mode removes it,
- * unless it is to `persist`. Without `mode` it belongs to the conversation.
+ * A section has a `name`. `mode` says which of the entered modes the piece belongs to, from 0 at the bottom; leaving that mode removes
+ * the piece, unless it is to `persist` and the mode isn't a `fork`. Without `mode` it belongs to the conversation, until another agent
+ * takes over.
  */
 export type PromptSegment = typeof PromptSegment.Type
 

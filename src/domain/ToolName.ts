@@ -20,7 +20,7 @@ const digest = (text: string): string => {
  * Makes a valid name from any text, between a prefix and a suffix.
  *
  * Letters lose their accents, and spaces and signs become `_`. If more is lost, as in other scripts, or the text is too long, a hash of the
- * text is appended, so that different texts have different names.
+ * text is appended, so that such texts have different names.
  */
 export const from = (beginning: string, text: string, ending = ""): string => {
   const plain = text.normalize("NFKD").replaceAll(/[\u0300-\u036f]/g, "")
