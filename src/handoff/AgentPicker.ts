@@ -1,8 +1,9 @@
 /**
  * How a group picks the agent that begins a run.
  *
- * A picker is asked when a conversation begins, and when a conversation continues with `control: "first"`. It sees the conversation with
- * the new words of the user, and how the last run ended. A `HandoffPolicy` says how the agents continue from there.
+ * A picker is asked when a conversation begins, and when a conversation continues with `control: "first"`. It isn't asked if the input is
+ * rejected, or while calls or a handoff are open. It sees the conversation with the new words of the user, and how the last run ended. A
+ * `HandoffPolicy` says how the agents continue from there.
  *
  * **Example** (By what the user says)
  *

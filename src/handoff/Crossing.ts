@@ -1,7 +1,7 @@
 /**
  * What crosses a handoff: which modes, which part of the conversation, and whether the system message does.
  *
- * A run and `buildHandoffState` share these functions. Without a handoff a policy has decided, and everything but the modes crosses.
+ * A run and `buildHandoffState` share these functions. If there is no handoff, a policy has decided: then everything but the modes crosses.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import { applyAll, type Transform } from "./policy/Transform.ts"
 /** A handoff, or none if a policy has decided. */
 export type Offer = (AnyOffer & Pick<Any, "transferSystemMessage">) | undefined
 
-/** Counts the modes that cross, from the bottom: those that the target has too, if the handoff carries modes. */
+/** Counts the modes that cross if the handoff carries modes: from the bottom up to the first that the target lacks. */
 export const countCarried = (
   { modes }: AgentState,
   handoff: Offer,

@@ -3,8 +3,8 @@
  *
  * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
  * 2. Everything is told once: when its turn begins, an agent is told all that it missed.
- * 3. A turn ends when the agent's own run does, tools included. What it answered is what it said.
- * 4. The state is a value: what was said, where the dialogue stands, and each agent's state, in and out of JSON.
+ * 3. A turn ends when the agent's own run does, tools included. The answer of that run is what the agent says to the others.
+ * 4. The state is a value that survives JSON: what was said, the dialogue's status, and each agent's state.
  *
  * Participants speak in their order, and a dialogue ends after 10 turns, unless options say otherwise.
  *
@@ -115,11 +115,12 @@ export type FailureOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outpu
 export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Output, infer _E, infer R> ? R : never
 
 /**
- * Makes a dialogue of two agents or more, which speak in this order unless the options behind them say otherwise.
+ * Makes a dialogue of two or more agents or groups, which speak in the order of the arguments unless the option `speaker` says otherwise.
+ * Options are the last argument.
  *
- * Throws `DuplicateParticipant` if two of them share a name, `Agent.AmbiguousTool` if they have different tools of one name,
- * `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and `Agent.InvalidName` if no tool can have the
- * name `stopTool`. With `maxTurns: Infinity` only `until` or the stop tool ends the dialogue.
+ * Throws `DuplicateParticipant` if two participants share a name, `Handoff.MissingAgent` if one is `undefined`, and `Agent.AmbiguousTool`
+ * if they have different tools of one name. Throws `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and
+ * `Agent.InvalidName` if no tool can have the name `stopTool`. With `maxTurns: Infinity` only `until` or the stop tool ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0
@@ -132,7 +133,7 @@ export const make: {
   <const P extends Participants>(...participants: P): Dialogue<NameOf<P>, FailureOf<P[number]>, ServicesOf<P[number]>>
 } = (...args: ReadonlyArray<Runnable.Any | AnyOptions>) => {
   const participants = args.filter(Runnable.isRunnable)
-  // Options that are `undefined` are none; a participant that is, isn't there yet.
+  // After two participants or more, a last `undefined` means no options. Any other is a participant whose module isn't loaded yet.
   const isMissing = (arg: unknown, at: number) => arg === undefined && (at < args.length - 1 || participants.length < 2)
   if (args.some(isMissing)) throw new Runnable.MissingAgent({ to: "Dialogue.make" })
   const options = args.find((arg): arg is AnyOptions => !Runnable.isRunnable(arg))

@@ -16,7 +16,7 @@ class FailedState extends Context.Service<FailedState, AgentState>()("troupe/han
 
 /** Annotates the cause with the state that a run failed in. */
 export const annotate = <E>(cause: Cause.Cause<E>, state: AgentState): Cause.Cause<E> =>
-  // Annotations of a cause are of any services.
+  // The type of a cause's annotations names no services.
   Cause.annotate(cause, Context.make(FailedState, state) as Context.Context<never>)
 
 /**
@@ -52,6 +52,6 @@ export const failedState = (cause: Cause.Cause<unknown>): Option.Option<AgentSta
   const error = Cause.findErrorOption(cause)
   return Option.isSome(error) && isAgentError(error.value)
     ? Option.some(error.value.state)
-    // Annotations of a cause are of any services.
+    // The type of a cause's annotations names no services.
     : Context.getOption(Cause.annotations(cause) as Context.Context<FailedState>, FailedState)
 }

@@ -84,7 +84,8 @@ type ErrorOf<A> = A extends Runnable.Runnable<string, unknown, infer E, unknown>
 type ServicesOf<A> = A extends Runnable.Runnable<string, unknown, unknown, infer R> ? R : never
 
 /**
- * Error for an invalid group: a start, a picker or a policy names an agent that isn't a member, or a handoff one that no member can reach.
+ * Error for an invalid group: a start, a picker or a policy names an agent that isn't a member, or a handoff names an agent that no member
+ * can reach.
  *
  * @category errors
  * @since 0.1.0
@@ -109,7 +110,7 @@ export class MisnamedMember extends ErrorClass<MisnamedMember>("troupe/handoff/G
 
 const Proto = prototypeOf((self: Any) => ({ _id: "Group", name: self.name, agents: Object.keys(self.agents) }))
 
-/** Throws `UnknownMember` if a group names an agent that it doesn't have. */
+/** Throws if a member is `undefined` or isn't under its own name, or if a group names an agent that it doesn't have. */
 const checkNames = (group: string, agents: Members, named: ReadonlyArray<string>): void => {
   for (const [key, agent] of Object.entries(agents)) {
     const { name } = Runnable.given(agent, "Group.make")
@@ -130,10 +131,11 @@ const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
  * Makes a group of agents, each under its own name.
  *
  * Throws `UnknownMember`, `MisnamedMember`, `InvalidLimit` for an invalid `maxHandoffs`, `Handoff.MissingAgent` if a member is `undefined`,
- * and `Agent.DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members don't fit together.
+ * and `Agent.DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members don't fit together. Throws
+ * `Agent.InvalidParams` if a parameter of a policy's handoff can't be written as JSON.
  *
- * If a member uses `Handoff.suspend`, the rest is checked later: an agent that doesn't fit is a defect of the first run, and a handoff to
- * an unknown name fails its run with `HandoffTargetNotFound`.
+ * If a member uses `Handoff.suspend`, its target and the names in handoffs are checked later: an agent that doesn't fit is a defect of the
+ * first run, and a handoff to an unknown name fails its run with `HandoffTargetNotFound`.
  *
  * @category constructors
  * @since 0.1.0

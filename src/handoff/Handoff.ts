@@ -93,10 +93,10 @@ export interface Options<Params, Encoded, HistoryE, HistoryR, ToolName extends s
 }
 
 /**
- * Returns the name of the tool by which a model hands over to the agent of a name.
+ * Returns the name of the tool by which a model hands over to the agent with this name.
  *
- * Letters lose their accents, and spaces and signs become `_`. If more is lost, as in other scripts, or the name is too long, it ends in a
- * hash of the name.
+ * Letters lose their accents, and spaces and signs become `_`. If more is lost, as in other scripts, or the name is too long, the tool's
+ * name ends in a hash of the agent's name.
  *
  * @category getters
  * @since 0.1.0
@@ -169,7 +169,8 @@ const make = (
  *
  * The target is an agent, or the name of one that the run reaches in another way: as a member of its `Group`, or by another agent's
  * handoff. By name, agents can hand over to each other in circles. An unknown name fails the run with `HandoffTargetNotFound`, which lists
- * the known names. Throws `Agent.InvalidName` if providers would refuse `toolName`, and `MissingAgent` if the agent is `undefined`.
+ * the known names; in a group without `suspend`, `Group.make` throws `UnknownMember` for it. Throws `Agent.InvalidName` if providers would
+ * refuse `toolName`, and `MissingAgent` if the agent is `undefined`.
  *
  * @category constructors
  * @since 0.1.0
@@ -200,7 +201,7 @@ export const to = <
     )) as never
 
 /**
- * Offers a handoff to an agent that is defined later: the target is looked up when a run first begins with the agent that offers it.
+ * Offers a handoff to an agent that is defined later: the target is looked up before the first run that can reach the offering agent.
  *
  * Agents that name each other this way need their types written down, as TypeScript can't infer a circle. Throws `Agent.InvalidName` if
  * providers would refuse `toolName`. An agent that doesn't fit the others, such as one whose name is taken, is a defect of the first run.

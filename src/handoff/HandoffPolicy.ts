@@ -4,7 +4,7 @@
  *
  * 1. A policy is a value without state. It reads its position from the conversation's state, so one policy serves any number of
  *    conversations at once.
- * 2. A policy never hands an agent to itself.
+ * 2. A policy never hands over to the agent in control.
  * 3. No agent is offered two handoffs by tools of one name.
  *
  * An `AgentPicker` says who begins.

@@ -104,8 +104,9 @@ const ask = (
  * Makes the conversation that crosses a handoff from the state that hands over: first by the handoff's `history`, then by a policy. Returns
  * `undefined` if the whole conversation crosses. If a policy decided the handoff, pass `undefined` as `handoff`.
  *
- * A policy's transform that fails is left out and logged, unless its `onFailure` is `"fail"`. The type includes what the target's runs
- * need and fail with, since a handoff's type doesn't separate the two.
+ * A policy's transform that fails is left out and logged, unless its `onFailure` is `"fail"`. The type also includes what the target's runs
+ * need and fail with, since a handoff's type doesn't separate that from what its `history` needs and fails with. Throws `InvalidName` if
+ * the request names no agent.
  *
  * @category combinators
  * @since 0.1.0
@@ -130,7 +131,8 @@ export const cross = <H extends Crossing.Offer, E = never, R = never>(
  *
  * A run does the same. Modes that don't cross are left; a run also runs their clean-ups. The call that asked is settled as `HandedOff`. The
  * handoff says what crosses. If a policy decided, pass `undefined` as `handoff`: then everything but the modes crosses. If `history` needs
- * an Effect, run it by `cross` and pass the result, alone or as `crossing`; otherwise the whole conversation crosses. The request is copied.
+ * an Effect, run it by `cross` and pass the result, alone or as `crossing`; otherwise the whole conversation crosses. The request is
+ * copied.
  *
  * Throws `InvalidName` if the request names no agent, and `InvalidLimit` if `at` isn't finite.
  *

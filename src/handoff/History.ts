@@ -23,7 +23,7 @@ interface LastTurns {
   readonly _tag: "LastTurns"
   readonly count: number
 }
-/** Nothing crosses but the reason and the context. */
+/** Nothing of the conversation crosses. */
 interface None {
   readonly _tag: "None"
 }
@@ -50,7 +50,7 @@ export type History<E = never, R = never> = Full | LastUser | LastTurns | None |
 export const full: Full = Object.freeze({ _tag: "Full" })
 
 /**
- * The last user turn crosses, and nothing else.
+ * The last user turn crosses, and nothing else of the conversation.
  *
  * @category history
  * @since 0.1.0
@@ -67,7 +67,7 @@ export const lastUser: LastUser = Object.freeze({ _tag: "LastUser" })
 export const lastTurns = (count: number): LastTurns => ({ _tag: "LastTurns", count })
 
 /**
- * Nothing crosses but the reason and the context.
+ * Nothing of the conversation crosses. The target still gets the reason and the context of the handoff.
  *
  * @category history
  * @since 0.1.0

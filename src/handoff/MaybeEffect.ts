@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 /** A value, or an Effect of it. */
 export type MaybeEffect<A, E, R> = A | Effect.Effect<A, E, R>
 
-/** Changes the value, at once or once its Effect has it. */
+/** Changes the value, directly or in its Effect. */
 export const map = <A, E, R, B>(self: MaybeEffect<A, E, R>, f: (value: A) => B): MaybeEffect<B, E, R> =>
   Effect.isEffect(self) ? Effect.map(self, f) : f(self)
 

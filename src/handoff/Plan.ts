@@ -94,9 +94,9 @@ const limitOf = (concurrency: number | "unbounded"): number => {
 /**
  * Makes a plan of nodes and edges.
  *
- * Throws `InvalidPlan` if there are no nodes, two nodes of a name, an edge with a node that isn't listed, two edges from one node to
- * another, a cycle, or a `concurrency` below 1 or with a fraction. Throws `Agent.AmbiguousTool` for agents with different tools of one
- * name.
+ * Throws `InvalidPlan` if there are no nodes, two nodes with the same name, an edge with a node that isn't listed, two edges from one node
+ * to another, a cycle, or a `concurrency` below 1 or with a fraction. Throws `Handoff.MissingAgent` if a node is `undefined`, and
+ * `Agent.AmbiguousTool` for agents with different tools of one name.
  *
  * **Example** (A cycle)
  *

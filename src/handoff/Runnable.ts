@@ -83,9 +83,12 @@ export interface From {
 /**
  * Runs agents and groups, and streams events. Without a state a conversation begins.
  *
- * `read` reads the answer of a state, `said` returns it as other agents get it, `readParams` reads the parameters of a call in the state, and
- * `modesOf` names the modes of an agent. `check` throws if a thing can't be run. `checkTogether` throws if things can't be run in one environment; what is looked up later is checked by the
- * function that it returns. `together` returns a context in which things run together, and whose model counts its requests.
+ * - `check` throws if an agent or a group can't be run.
+ * - `checkTogether` throws if several can't be run in one environment. It returns a check that includes agents that are looked up later.
+ * - `modesOf` returns the names of an agent's modes.
+ * - `read` returns the answer of a state, and `said` the same answer as other agents get it.
+ * - `readParams` returns the parameters of a call in a state.
+ * - `together` returns the surroundings in which several run.
  */
 export interface Interpreter {
   readonly check: (self: Any) => void
@@ -135,7 +138,7 @@ export const given = <A>(agent: A, to: string): A => {
 export const checkTogether = (selves: ReadonlyArray<Any>): () => void =>
   selves[0]?.[TypeId].interpreter.checkTogether(selves) ?? constVoid
 
-/** Returns what a plan or a dialogue runs these in: they know each other, and what the model is asked beside their runs is counted. */
+/** Returns the surroundings in which a plan or a dialogue runs these: they know each other, and requests beside their runs are counted. */
 export const together = (selves: ReadonlyArray<Any>): Surroundings =>
   selves[0]?.[TypeId].interpreter.together(selves) ?? identity
 

@@ -86,7 +86,7 @@ export const diff: {
 /** Returns a call as the model wrote it: one branch may have approved it with other parameters. */
 const asWritten = ({ asked, ...call }: Call): Call => asked === undefined ? call : { ...call, params: asked }
 
-/** Returns the part that has got further, if both are the same part: one branch may have the result of a call. */
+/** Joins two versions of the same part: of a call that is settled in one branch only, it returns the settled version. */
 const joinParts = (left: AssistantPart, right: AssistantPart): AssistantPart | undefined => {
   if (Equal.equals(left, right)) return left
   if (left._tag !== "Call" || right._tag !== "Call") return undefined
@@ -107,7 +107,7 @@ const joinAssistants = (left: Assistant, right: Assistant): Turn | undefined => 
   return { ...rest, parts }
 }
 
-/** Joins two versions of the same turn. Each call is as far as either branch has got. */
+/** Joins two versions of the same turn. A call that is settled in one of them only is settled in the result. */
 const join: Join = (left, right) =>
   same(left, right) ??
     (left._tag === "Assistant" && right._tag === "Assistant" ? joinAssistants(left, right) : undefined)

@@ -6,7 +6,7 @@
 import type * as Part from "../Part.ts"
 import type { AssistantPart, Turn } from "../StateSchema.ts"
 
-/** Checks whether a text has words. Providers refuse a text without. */
+/** Checks whether a text has words. Providers refuse a text that has none. */
 export const hasWords = (text: string): boolean => /\S/.test(text)
 
 const isMarked = ({ metadata = {} }: Part.Text | Part.Reasoning): boolean => Object.keys(metadata).length > 0

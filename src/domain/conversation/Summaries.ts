@@ -12,7 +12,7 @@ export const withTurns = (
   turns: ReadonlyArray<Turn>
 ): Conversation => summaries === undefined ? { turns } : { turns, summaries }
 
-/** Adds a summary of the first turns, unless it covers no more than the last one. */
+/** Adds a summary of the first turns if it fits the conversation and covers more turns than the summary before it. */
 export const addSummary = (self: Conversation, { except, text, upTo }: Summarized): Conversation => {
   const summaries = self.summaries ?? []
   const summary: Summarized = { text, upTo, except }

@@ -353,8 +353,9 @@ export const count = (self: Conversation): number => self.turns.length
 /**
  * Keeps the last `n` turns.
  *
- * A conversation shouldn't begin with the answer to a question that was cut. So assistant turns at its new beginning are dropped too, if a
- * turn with words or a file of another role follows. Fewer than `n` turns may remain. If any turn is dropped, `summaries` are too.
+ * A conversation shouldn't begin with the answer to a question that was cut. So the turns before the first user turn, summary or feedback
+ * with words or a file are dropped too, and fewer than `n` turns may remain. If there is no such turn, all `n` stay. If any turn is
+ * dropped, `summaries` are too.
  *
  * @category combinators
  * @since 0.1.0

@@ -38,7 +38,7 @@ class Surplus {
   }
 }
 
-/** Leaves out the oldest turns, behind the first `spared` that could go. */
+/** Leaves out the oldest turns that may be left out, but spares the first `spared` of these. */
 const dropOldest = (turns: ReadonlyArray<WindowTurn>, surplus: Surplus, spared: number): ReadonlyArray<WindowTurn> => {
   if (!surplus.isLeft) return turns
   const kept: Array<WindowTurn> = []
@@ -117,7 +117,7 @@ const putBack = (
   return all
 }
 
-/** Makes a user's turns legal: their calls are settled, and their ids are unique. */
+/** Makes the turns legal that a program's function made: settles their calls, and gives the calls unique ids. */
 const legal = (chosen: ReadonlyArray<WindowTurn>, { count }: Room): ReadonlyArray<WindowTurn> => {
   const taken = new Set(callIds({ turns: chosen.flatMap(({ index, turn }) => index < 0 ? [] : [turn]) }))
   return chosen.map((each): WindowTurn => {
@@ -149,8 +149,8 @@ const noteOf = (left: number, { count }: Room): WindowTurn => {
 }
 
 /**
- * Makes turns begin as providers require, if first turns were left out: answers to questions that were left out go too, and a note goes
- * before an answer that must stay.
+ * Makes turns begin as providers require, if the first turns were left out: it also leaves out answers whose questions were left out, and
+ * puts a note before an answer that must stay.
  */
 const begin = (
   chosen: ReadonlyArray<WindowTurn>,

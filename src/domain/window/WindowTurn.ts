@@ -34,8 +34,8 @@ export interface WindowTurn {
 }
 
 /**
- * How much room a context window has for turns; `Infinity` is no limit. `count` counts the tokens of a turn. `atOnce` is how much is left
- * out at least if something must be, so that what is sent changes rarely; 0 leaves out no more than needed.
+ * How much room a context window has for turns; `Infinity` is no limit. `count` counts the tokens of a turn. If something must be left out,
+ * at least `atOnce` is, so that what is sent changes rarely; 0 leaves out no more than needed.
  *
  * @category models
  * @since 0.1.0
@@ -67,7 +67,7 @@ export const openFrom = (turns: ReadonlyArray<Turn>): number => {
 }
 
 /**
- * Checks whether a turn of the open end must stay. A summary of earlier turns must only if it is last, so that there is something to
+ * Checks whether a turn of the open end must stay. A summary of earlier turns must stay only if it is last, so that there is something to
  * answer.
  */
 export const isOpen = (turn: Turn, index: number, length: number): boolean =>

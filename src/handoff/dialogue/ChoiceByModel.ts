@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { type Candidate, roundRobin } from "./Choice.ts"
 import { toText, type Transcript } from "./Transcript.ts"
 
-/** Reads a name from a model's answer: in any case, as a mention, or in quotation marks and the like. */
+/** Reads a name from a model's answer, which may be in upper or lower case, a mention, or in quotation marks and the like. */
 const nameIn = <Name extends string>(answer: string, candidates: ReadonlyArray<Candidate<Name>>): Name | undefined => {
   const bare = (text: string): string => text.trim().replace(/^["'`*@]+|["'`*.]+$/g, "").toLowerCase()
   return candidates.find(({ name }) => name === answer.trim())?.name ??

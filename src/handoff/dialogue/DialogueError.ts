@@ -2,7 +2,7 @@
  * The one error of a dialogue: what went wrong, and the dialogue's state, in which everything said before is kept.
  *
  * The `reason` is a closed union, so `Effect.catchReason("DialogueError", "AgentFailed", …)` picks one. The `state` can be
- * stored, shown and resumed: the same agent is asked again.
+ * stored, shown and resumed: the agent, the choice or the condition that failed is tried again.
  *
  * @since 0.1.0
  */

@@ -53,7 +53,8 @@ export const giveResult: {
 )
 
 /**
- * Says that a call that awaits its result failed: its model reads the reason when the turn continues. Giving it twice changes nothing.
+ * Gives a call the reason why it failed, instead of the result that it awaits: its model reads the reason when the turn continues. Giving
+ * the same reason again changes nothing.
  *
  * Fails with `NotAwaitingResult` if the agent whose turn it is has no such call that awaits its result.
  *

@@ -12,8 +12,8 @@ import type { Candidate, Choice, Predicate as TranscriptPredicate } from "./Choi
 const TypeId = "~troupe/handoff/Dialogue"
 
 /**
- * A dialogue: `Name` is the union of its participants' names, `E` what the agents, the choice and `until` may fail with, and `R` what all
- * of them need.
+ * A dialogue: `Name` is the union of its participants' names, `E` what the agents, the choice and `until` may fail with besides
+ * `AgentError`, and `R` what all of them need.
  *
  * @category models
  * @since 0.1.0

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { type AgentPicker, fromNames } from "./Picker.ts"
 
 /**
- * Picks the agent of a name.
+ * Always picks the agent with this name.
  *
  * @category constructors
  * @since 0.1.0

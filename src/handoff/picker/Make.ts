@@ -11,6 +11,8 @@ import { type AgentPicker, fromNames, type PickRequest } from "./Picker.ts"
 /**
  * Picks the agent whose name a function returns, directly or in an Effect.
  *
+ * If the run can't reach an agent with that name, it fails with `HandoffTargetNotFound`.
+ *
  * @category constructors
  * @since 0.1.0
  */

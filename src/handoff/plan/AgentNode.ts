@@ -30,7 +30,8 @@ export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, 
  *
  * Without options the node is what the agent itself is in a plan: its input is text, and its output is the answer, a text or, with an
  * `output` schema, the decoded value. Each attempt begins a conversation, and fails with the error of the agent's run or with `NoAnswer`. A
- * group's type has no name, so a group needs one here. Throws `InvalidLimit` for a `timeout` that isn't a duration above 0.
+ * group's type has no name, so a group needs one here. Throws `InvalidLimit` for a `timeout` that isn't a duration above 0, and
+ * `Handoff.MissingAgent` if the agent is `undefined`.
  *
  * @category constructors
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * Asking an agent within a plan, and what comes of one that gives no answer.
+ * Asking an agent within a plan, and the error of an agent that gives no answer.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("
   }
 }
 
-/** Asks an agent or a group, or another in its place, what a node's input is, or what a function makes of it, and returns the answer. */
+/** Asks an agent or a group, or another in its place, and returns the answer. `wordsOf` makes the question from the node's input. */
 export const ask = (
   own: Runnable.Any,
   wordsOf: (input: unknown) => string | User["parts"] = (input) => input as string

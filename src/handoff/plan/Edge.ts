@@ -38,7 +38,7 @@ export interface Edge<
   readonly kind: K
 }
 
-/** What an edge does, and in its type what arrives by it, what that may fail with and needs. */
+/** What an edge does, and in its type what arrives by it, and what its functions may fail with and need. */
 interface Behaviour<out Value, out E, out R> {
   readonly definition: Definition
   readonly _Value?: () => Value
@@ -78,7 +78,7 @@ export type EdgeErrorOf<G> = G extends Edge<string, string, unknown, Kind, infer
  */
 export type EdgeServicesOf<G> = G extends Edge<string, string, unknown, Kind, unknown, infer R> ? R : never
 
-/** What may arrive from a node: the input of the target, or what that input, a record, has below the node's name. */
+/** What may arrive from a node: the input of the target, or if that is a record, its value under the node's name. */
 type Fitting<Input, Source extends string> =
   | Input
   | (Input extends object ? Source extends keyof Input ? Required<Input>[Source] : never : never)
@@ -102,8 +102,8 @@ const make = (
 /**
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
- * What arrives must be the target's input or, if the target has several edges, what its input has below the name of the source. `f` may
- * return an Effect. If that fails, the node `to` fails with its error, without a retry or a fallback.
+ * What arrives must be the target's input or, if several edges lead to the target, the value that its input has under the source's name.
+ * `f` may return an Effect. If that fails, the node `to` fails with its error, without a retry or a fallback.
  *
  * **Example** (A record of two sources)
  *

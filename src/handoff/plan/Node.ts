@@ -28,7 +28,7 @@ export interface Node<out Name extends string, in Input, out Output, out E = nev
   readonly name: Name
 }
 
-/** The type-level part of a node or a plan: what it takes, returns, may fail with and needs. */
+/** The definition of a node or a plan, and in its type what it takes, returns, may fail with and needs. */
 export interface Behaviour<out Of, in Input, out Output, out E, out R> {
   readonly definition: Of
   readonly _Input?: (input: Input) => void
@@ -167,8 +167,8 @@ export const make = (
 /**
  * Makes a node of an effect, or of a function from the node's input to one.
  *
- * Each attempt has the policy's `timeout`, `retry` says when there is another one, and `fallback` comes last: a node that needn't be among
- * the plan's `nodes`, whose output counts as this node's. A defect or an interruption is not retried, and no fallback follows it. Throws
+ * Each attempt has the policy's `timeout`, `retry` says when there is another attempt, and `fallback` comes last: its output counts as this
+ * node's, and it needn't be among the plan's `nodes`. A defect or an interruption is not retried, and no fallback follows it. Throws
  * `InvalidLimit` for a `timeout` that isn't a duration above 0.
  *
  * **Example** (A price, from the cache when the shop is down)

@@ -35,8 +35,8 @@ export const Issue = Schema.TaggedUnion({
 })
 
 /**
- * Why a plan is invalid: no nodes, two nodes of a name, an edge with a node that isn't the plan's, two edges from one source to a target, a
- * cycle (its path ends where it begins), or an invalid concurrency.
+ * Why a plan is invalid: no nodes, two nodes with the same name, an edge with a node that isn't the plan's, two edges from one node to
+ * another, a cycle (its path ends where it begins), or an invalid concurrency.
  *
  * @category models
  * @since 0.1.0

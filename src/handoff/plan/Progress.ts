@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import { nodeOf, type PlanGraph } from "./PlanGraph.ts"
 import type { Ended, Results } from "./Results.ts"
 
-/** How each node ended that has ended. */
+/** Which nodes have ended, and how. */
 export type Progress = HashMap.HashMap<Graph.NodeIndex, Ended>
 
 /** The input of a plan, and how far its run has come. */

@@ -1,5 +1,5 @@
 /**
- * How far the run of a plan came, as data: its input, and how each node ended that has ended.
+ * How far the run of a plan came, as data: its input, which nodes have ended, and how.
  *
  * The results survive JSON if inputs and outputs do. An `undefined` output has no key.
  *

@@ -3,8 +3,8 @@
  *
  * 1. `Progress`, which is pure, decides what can run; this module runs it.
  * 2. The first node that fails ends the run: the others are interrupted and waited for.
- * 3. Whatever ends the run, the results have every node that ended with a result. One that can't be interrupted runs to its end after another
- *    failed, and has no result, because its fiber ends as interrupted.
+ * 3. Whatever ends the run, the results have every node that ended with a result. A node that can't be interrupted runs to its end after
+ *    another failed, and has no result, because its fiber ends as interrupted.
  *
  * @since 0.1.0
  */
@@ -41,7 +41,7 @@ const endOf = (node: string, exit: Exit.Exit<Ended, Attempt.Failures>): PlanEven
         : { _tag: "NodeFailed", node, cause: Cause.map(cause, ([{ reason }]) => reason) }
   })
 
-/** Runs a node, or finds that it is skipped. Its start is told once its input has arrived, or an edge to it failed. */
+/** Runs a node, or finds that it is skipped. Calls `start` once the node's input has arrived, or an edge to it failed. */
 const perform = (
   graph: PlanGraph,
   from: Progress.Position,

@@ -44,8 +44,8 @@ const fromInput = (input: unknown): Position => ({ input, progress: HashMap.empt
 /**
  * Runs a plan on an input, and returns the output of each node that no edge leaves and that wasn't skipped.
  *
- * The first failure of a node interrupts the others and fails with `PlanError`, which has the results of every node that ended. Defects and
- * interruptions are passed on unchanged.
+ * When a node fails, the others are interrupted, and the run fails with `PlanError`, which has the results of every node that ended.
+ * Defects and interruptions are passed on unchanged.
  *
  * @category running
  * @since 0.1.0

@@ -15,7 +15,7 @@ import type { Any, InputOf, NameOf, OutputOf, Takes } from "./Node.ts"
 /** Nodes without edges into them. */
 type Entries<Nodes extends Any, Edges extends AnyEdge> = Exclude<NameOf<Nodes>, Edges["to"]>
 
-/** Nodes that are never skipped: the first nodes, and those that an edge without condition leads to from such a node. */
+/** Nodes that are never skipped: the first nodes, and each node with an unconditional edge from a node that is never skipped. */
 type Certain<Edges extends AnyEdge, Known extends string> = [Exclude<Followers<Edges, Known>, Known>] extends [never]
   ? Known
   : Certain<Edges, Known | Followers<Edges, Known>>
