@@ -53,7 +53,7 @@ export const fail = (span: Span, error: AiError.AiError): Effect.Effect<void> =>
     })
   )
 
-/** Sets how the request ended, at this time. Returns the exit to end the span with. */
+/** Sets the attributes for how the request ended. Returns a function that ends the span at the time of this call, however late it runs. */
 export const ending = (
   span: Span,
   exit: Exit.Exit<unknown, AiError.AiError>,

@@ -1,9 +1,9 @@
 /**
  * The port to models: what an agent's loop asks a model, and models that answer without the layer of `effect/ai` between.
  *
- * Any `LanguageModel` answers a loop. One that was made here also has a native way, which decodes no part twice and looks through no prompt
- * from its beginning. It is found by the identity of the service. So if somebody wraps the service or replaces one of its methods, the loop
- * asks that and doesn't use the native way.
+ * Any `LanguageModel` answers a loop. One that was made here also has a native way, which decodes each part at most once and reads only the
+ * new messages of each prompt. It is found by the identity of the service. So if somebody wraps the service or replaces one of its methods,
+ * the loop asks the changed service, without the native way.
  *
  * @since 0.1.0
  */

@@ -57,7 +57,7 @@ export class Projection {
     return system === undefined ? first.slice() : first.toSpliced(0, 0, system)
   }
 
-  /** Returns the first messages as a history of its own, with what was made of them. */
+  /** Returns a projection of its own for the first messages, with their converted forms. */
   fork(count: number): Projection {
     const forked = new Projection(this.#messages.slice(0, count))
     for (const [form, made] of this.#made) {

@@ -220,8 +220,9 @@ export const update = (
   put("Mode.update", key, (state) => Wanted.value("The function of `Mode.update`", f(ModeStack.value(state, key))))
 
 /**
- * Cuts or edits the turns that the innermost mode sees. A turn with open calls, and those behind it, aren't passed to the function and stay
- * as they are. Leaving the mode restores the original turns. In a `thread`, everything that was said since follows them; a `fork` drops it.
+ * Cuts or edits the turns that the innermost mode sees. A turn with open calls and all turns after it aren't passed to the function and
+ * stay as they are. Leaving the mode restores the original turns. In a `thread`, everything that was said since follows them; a `fork`
+ * drops it.
  *
  * Fails with `NoView` if the mode's isolation is neither `thread` nor `fork`, and otherwise as `set` does.
  *
@@ -236,7 +237,7 @@ export const updateView = (
     const turns = state.conversation.turns.slice(0, ModeStack.viewed(state))
     return Effect.succeed({
       _tag: "ViewChanged",
-      turns: Wanted.conversation("What changes the view of a mode", f({ turns })).turns
+      turns: Wanted.conversation("The function of `Mode.updateView`", f({ turns })).turns
     })
   })
 

@@ -84,10 +84,15 @@ export class NotOnTop extends ErrorClass<NotOnTop>("troupe/modes/Mode")(
  * @category errors
  * @since 0.1.0
  */
-export class TransitionCycle extends ErrorClass<TransitionCycle>("troupe/modes/Mode")("TransitionCycle", {
-  modes: Schema.Array(Schema.String),
-  limit: Schema.Int
-}, ({ limit, modes }) => `${limit} moves between modes came without a request to the model: ${listOf(modes)}`) {}
+export class TransitionCycle extends ErrorClass<TransitionCycle>("troupe/modes/Mode")(
+  "TransitionCycle",
+  {
+    modes: Schema.Array(Schema.String),
+    limit: Schema.Int
+  },
+  ({ limit, modes }) =>
+    `More than ${limit} nested set-ups and clean-ups, or moves without a request to the model: ${listOf(modes)}`
+) {}
 
 /**
  * The mode can't cut or edit the conversation: its isolation is neither `thread` nor `fork`.
@@ -180,7 +185,7 @@ export class Unavailable extends ErrorClass<Unavailable>("troupe/modes/Mode")("U
 }, ({ issue, operation }) => `"${operation}" isn't possible now: ${issue}`) {}
 
 /**
- * Schema for what is wrong.
+ * Schema for the reason of a `ModeError`.
  *
  * @category schemas
  * @since 0.1.0
@@ -201,7 +206,7 @@ export const Reason = Schema.Union([
 ])
 
 /**
- * What is wrong.
+ * The reason of a `ModeError`: what is wrong.
  *
  * @category models
  * @since 0.1.0

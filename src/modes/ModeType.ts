@@ -110,8 +110,8 @@ export interface Options<
     entry: Entry
   ) => Effect.Effect<unknown, EnterE, EnterR>
   /**
-   * The clean-up, before the finalizers. It gets the `Exit` of the effect, scope or run whose end leaves the mode, or a success if
-   * `exitMode`, a move or a handoff leaves it.
+   * The clean-up, which runs before the finalizers; none by default. It gets the `Exit` of the effect, scope or run whose end leaves the
+   * mode, or a success if `exitMode`, a move or a handoff leaves it.
    *
    * It may return a move. `stay` and `push` keep the mode if `exitMode` or a move leaves it; otherwise the mode can't stay, and `push` is
    * like `switch`. A move that isn't possible is a failure of the clean-up.
@@ -128,7 +128,7 @@ export interface Options<
   readonly isolation?: Isolation | undefined
   /** The schema of the mode's parameters; no parameters by default. */
   readonly params?: Schema.Struct<Params> | undefined
-  /** Tools that are offered while the mode is entered. */
+  /** Tools that are offered while the mode is entered; none by default. */
   readonly toolkit?: Kit | undefined
   /** Names of the tools from outside the mode that are still offered in it; all by default. A name without a tool is ignored. */
   readonly tools?: ReadonlyArray<string> | undefined
@@ -139,11 +139,11 @@ export interface Options<
   readonly model?: Model | undefined
   /** Whether the agent's model can enter the mode by a tool; it can't by default. */
   readonly invokable?: boolean | undefined
-  /** The name of that tool; `enter_<name>_mode` by default, with `_` for spaces and signs in the name. */
+  /** The name of the tool that enters the mode; `enter_<name>_mode` by default, with `_` for spaces and signs in the name. */
   readonly toolName?: string | undefined
   /** What the mode is for, in words for the model: in the tool that enters it, and in its system prompt. There are none by default. */
   readonly description?: string | undefined
-  /** Whether the model's call enters the mode above the one on top, or replaces it; `"push"` by default. */
+  /** How the model's call enters the mode: `"push"`, the default, above the mode on top; `"switch"` in place of the mode on top. */
   readonly invocation?: "push" | "switch" | undefined
   /**
    * What entering the mode does if it is already on top: `"push"` enters it again above itself, `"stay"` changes nothing; `"push"` by

@@ -122,8 +122,8 @@ export const get = (name: string): Effect.Effect<string | undefined, ModeError> 
 /**
  * The system prompt as the next request sends it, with `instructions` instead of the agent's own if they are given.
  *
- * It evaluates the agent's instructions, so it may fail as they do, with their error in an `OwnError`. Instructions that render the system
- * prompt fail with `Unavailable`. It fails with `NoConversation` if there is neither a session nor a run.
+ * Without `instructions` it evaluates the agent's own, so it may fail as they do, with their error in an `OwnError`. Instructions that
+ * render the system prompt fail with `Unavailable`. It fails with `NoConversation` if there is neither a session nor a run.
  *
  * @category getters
  * @since 0.1.0

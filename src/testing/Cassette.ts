@@ -3,7 +3,7 @@
  *
  * 1. A tape is a log of events, a JSON line each, as `Agent.observe` sees them. Whatever reads events reads tapes.
  * 2. A request is found by its content and the path of its agent. Ids of calls, times and metadata of parts are ignored, and agents that
- *    run in parallel don't mix up.
+ *    run in parallel aren't mixed up.
  * 3. A request that isn't on the tape is a defect with a readable difference. `orFail` makes it a failure.
  * 4. A tape has no times and nothing that `redact` removes. Of failures it has no headers, no query strings of URLs, and no API keys.
  *    Texts, parameters, results and sources are recorded as they are, unless `redact` changes them.
@@ -191,7 +191,8 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *
  * **Details**
  *
- * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Tools are for `toolkit`.
+ * - `"record"` and `"auto"` take the model from the environment, `"replay"` needs none. Handlers of tools from the environment are recorded
+ *   only by `toolkit`.
  * - The layer fails with `InvalidTape` if a line of the file isn't an event, and with a `PlatformError` if the file can't be read or
  *   created, for example if there is none in `"replay"`.
  * - A request that differs from those on the tape dies with `CassetteDrift`, and one too many with `CassetteExhausted`.
@@ -199,8 +200,8 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  *   wrote the tape meanwhile, it is kept as `….recording`. In the second case closing dies with `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers. A request that was interrupted never gets an answer.
  * - A tape can be played streamed or not, however it was recorded.
- * - Models that agents, modes and context windows have themselves, `ExecutionPlan`s too, are on the same tape, and so are the handlers that
- *   toolkits bring. In a replay none of them is built or run.
+ * - Models that agents, modes and context windows have themselves, `ExecutionPlan`s too, are on the same tape, and so are, unless
+ *   `ownHandlers` is `false`, the handlers that toolkits bring. In a replay none of these is built or run.
  *
  * @category layers
  * @since 0.1.0
@@ -215,7 +216,7 @@ export const layer = <const M extends Mode = "auto">(
 > =>
   Layer.effectContext(Effect.gen(function*() {
     const mode = options?.mode ?? "auto"
-    // A slip in a mode must not write over a tape.
+    // An invalid mode must not overwrite a tape.
     if (!modes.includes(mode)) {
       const known = listOf(modes.map(String))
       return yield* Effect.die(
@@ -238,8 +239,10 @@ export const layer = <const M extends Mode = "auto">(
  *
  * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. If the events
  * don't say what a run began with, the answers of each agent are played in their order. A failure is played as an `AiError` with the tag
- * and the message that its event has. A request that differs dies with `CassetteDrift`, and one too many with `CassetteExhausted`: they
- * name the tape by `name`, `"events"` by default. The layer fails with the error of the stream.
+ * and the message of its event. If an error with this tag needs more than a message, as `NetworkError` does, it is played as an
+ * `InvalidRequestError`, or as an `UnknownError` if the attempt may have used tokens: agents don't retry these. A request that differs dies
+ * with `CassetteDrift`, and one too many with `CassetteExhausted`: they name the tape by `name`, `"events"` by default. The layer fails
+ * with the error of the stream.
  *
  * **Example** (Playing what was seen)
  *
@@ -332,7 +335,8 @@ export const toolkit = <T extends Record<string, Tool.Any>, E = never, R = never
 /**
  * Dies with `CassetteLeftOver` unless everything on the tape was asked for.
  *
- * Calls of tools that run as they are don't count, nor does what was interrupted. While a tape is recorded, nothing is left over.
+ * Calls of tools whose handlers aren't played don't count, nor do interrupted requests and calls. While a tape is recorded, nothing is left
+ * over.
  *
  * @category assertions
  * @since 0.1.0

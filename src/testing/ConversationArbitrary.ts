@@ -2,7 +2,8 @@
  * Random conversations, prompts, states and scripts for properties, each of which shrinks to something small.
  *
  * 1. Conversations and states are legal, and prompts keep the default policy of `ConversationRules`.
- * 2. Conversations, states and the messages of prompts are deeply frozen, so that a property fails if something mutates them.
+ * 2. Conversations, states and the messages of prompts are deeply frozen, apart from bytes, so that a property fails if something mutates
+ *    them.
  * 3. Every field of the options has an effect, and may be left out.
  *
  * **Example** (A property of every conversation)
@@ -58,7 +59,7 @@ export type { TurnOptions } from "./arbitrary/Turns.ts"
 export type { Violating } from "./arbitrary/Violating.ts"
 
 /**
- * What conversations are like.
+ * Options of random conversations.
  *
  * **Details**
  *
@@ -75,7 +76,7 @@ export interface ConversationOptions extends TurnOptions {
 }
 
 /**
- * What prompts are like: with `system` they begin with a system message, with `false` they don't; by default some do.
+ * Options of random prompts. With `system: true` they begin with a system message, with `false` they don't; by default some do.
  *
  * `TurnOptions` says what the other fields are. Here `minTurns` is at least 1, which is its default.
  *

@@ -36,8 +36,8 @@ const isDelivered = (part: ResponsePart): part is Delivered => {
 }
 
 /**
- * Gives an id to each call without one, and to each result and request for an approval without one that of the call before it. What calls
- * give isn't sent.
+ * Gives an id to each call that has none. A result, or a request for an approval, that has none gets the id of the call before it. The
+ * scripted results of calls are removed, because they aren't sent.
  */
 export const address = (self: MockResponse, nextId: () => string): Delivery => {
   // Every part has been checked.
@@ -74,7 +74,7 @@ export const isCall = <P extends AnyPart>(part: P): part is Extract<P, { readonl
 
 const isRaw = (part: ResponsePart): boolean => part.type === "raw"
 
-/** How a response finishes: not at all where it has raw parts, which finish themselves. */
+/** The finish of a response: none if it has raw parts, which must contain their own. */
 const finish = (self: Delivery): ReadonlyArray<Response.FinishPartEncoded> =>
   self.parts.some(isRaw) ? [] : [{
     type: "finish",
@@ -153,7 +153,7 @@ const chunksOf = (part: Delivered, index: number, lengths: MockResponse["chunks"
   }
 }
 
-/** The chunks of a streamed response: what it says up to where it breaks or hangs, or else all and how it finishes. */
+/** The chunks of a streamed response: those before it breaks or hangs, or else all of them and the finish. */
 export const toChunks = (self: Delivery): ReadonlyArray<Chunk> => {
   const chunks = self.parts.flatMap((part, index) => chunksOf(part, index, self.chunks))
   const sent = self.failure === undefined
@@ -162,6 +162,6 @@ export const toChunks = (self: Delivery): ReadonlyArray<Chunk> => {
   return self.hang === undefined ? sent : sent.slice(0, self.hang)
 }
 
-/** Whether a stream comes to its end, be it a failure: nothing comes of a response that hangs before. */
+/** Whether a stream ends, even if by a failure. It doesn't if the response hangs before that. */
 export const ends = (self: Delivery): boolean =>
   self.hang === undefined || (self.failure !== undefined && self.failure.after <= self.hang)

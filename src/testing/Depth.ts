@@ -1,14 +1,14 @@
 /**
- * How deep JSON is that came from elsewhere.
+ * How deeply JSON from outside is nested.
  *
  * @since 0.1.0
  */
 import type * as Schema from "effect/Schema"
 
-/** How many arrays and objects may stand in each other. What goes down into JSON by recursion has a stack for more. */
+/** How deeply arrays and objects may be nested. Functions that recurse into JSON have enough stack for more than that. */
 export const deepest = 1000
 
-/** Checks whether JSON is deeper than that. It looks level by level, for it can't rely on the stack. */
+/** Checks whether JSON is nested more deeply than `deepest`. It goes level by level, because recursion could overflow the stack. */
 export const isTooDeep = (json: Schema.Json): boolean => {
   let level: ReadonlyArray<Schema.Json> = [json]
   for (let depth = 0; level.length > 0; depth++) {

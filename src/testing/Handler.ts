@@ -1,5 +1,5 @@
 /**
- * What a mock model answers, as a description: the state of a handler begins with each layer that is built of it.
+ * What a mock model answers, as a value without state: each layer that is built from a handler begins with a new state.
  *
  * @since 0.1.0
  */
@@ -24,8 +24,8 @@ export interface Declined {
 type Note = (what: string) => void
 
 /**
- * Answers a request, or declines it. What its Effect fails with is the model's error. `note` is told which handler or rule answers, for
- * `debug`.
+ * Answers a request, or declines it. What its Effect fails with is the model's error. `note` is called with the name of the handler or rule
+ * that answers, for `debug`.
  */
 export type Answer<R = never> = (
   request: MockRequest,
@@ -107,7 +107,7 @@ export const CurrentBuilding = Context.Reference<Building | undefined>("troupe/t
   defaultValue: () => undefined
 })
 
-/** Makes a handler of what makes its answers. */
+/** Makes a handler from the Effect that makes its answer function. */
 export const fromMake = <R>(make: Effect.Effect<Answer<R>>): Handler<R> => ({ [TypeId]: TypeId, make })
 
 /** Makes a handler of a function that begins a new state, and reports it. */
@@ -124,7 +124,7 @@ export const stateful = <R>(begin: () => readonly [Answer<R>, Told]): Handler<R>
 /** Checks whether something is a handler. */
 export const isHandler = (u: unknown): u is AnyHandler => Predicate.hasProperty(u, TypeId)
 
-/** Has nothing to answer, for a reason. */
+/** Declines a request, for a reason. */
 export const decline = (reason: string): Effect.Effect<Declined> => Effect.succeed({ _tag: "Declined", reason })
 
 /** Checks the result of a function of the request, since an untyped function may return anything. */
@@ -133,7 +133,7 @@ const checked = (input: MockResponse.Input): MockResponse.MockResponse => {
   throw new TypeError(`A handler answered with ${format(input)}, which is neither a text nor a response`)
 }
 
-/** Checks what an Effect gave, and that it fails with errors of models alone. */
+/** Checks what an Effect returns, and that it fails only with `AiError`. */
 const checkedOf = <R>(effect: Effect.Effect<MockResponse.Input, AiError.AiError, R>) =>
   Effect.catch(Effect.map(effect, checked), (error) =>
     AiError.isAiError(error)
@@ -154,6 +154,6 @@ export const toAnswer = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R
   return () => answer
 }
 
-/** Makes a handler of a reply, and leaves one as it is. */
+/** Makes a handler from a reply. A handler is returned as it is. */
 export const toHandler = <R = never>(self: Reply<R> | Handler<R>): Handler<R> =>
   isHandler(self) ? self : fromMake(Effect.succeed(toAnswer(self)))

@@ -59,7 +59,7 @@ export const errorOf = ({ body, headers, status }: HttpFailure): AiError.AiError
     default: {
       const reason = AiError.reasonFromHttpStatus({ status, ...common })
       const retryAfter = status >= 500 ? seconds(lower["retry-after"]) : undefined
-      // The class has no field for it, and `AiError.retryAfter` reads it of any reason.
+      // The reason's class has no field `retryAfter`, but `AiError.retryAfter` reads one from any reason.
       return retryAfter === undefined ? reason : Object.assign(reason, { retryAfter })
     }
   }

@@ -74,7 +74,7 @@ const toMessage = (input: MessageInput): Instruction.Message => typeof input ===
 const isList = (input: MessageInput | ReadonlyArray<MessageInput>): input is ReadonlyArray<MessageInput> =>
   Array.isArray(input)
 
-/** A message has the key of its kind. Reasoning alone says the same as a step. */
+/** Checks whether an input is a message, which has the key of its kind. `reasoning` alone means the same as a step, and counts as one. */
 const isMessage = (input: Instruction.Message | Instruction.Step): input is Instruction.Message =>
   !("reasoning" in input) && Object.keys(input).some((key) => key in Instruction.messages)
 

@@ -69,7 +69,7 @@ export interface RunOptions<R> extends Options {
   readonly texts?: readonly [string, ...Array<string>]
 }
 
-/** The options of what needs a model alone may be left out. */
+/** The options may be left out if a run needs only a model. */
 type RunArgs<R> = [Exclude<R, LanguageModel.LanguageModel>] extends [never] ? [options?: Partial<RunOptions<R>>]
   : [options: RunOptions<R>]
 
@@ -93,7 +93,7 @@ const runs = (
  * Checks the laws of runs on an agent.
  *
  * - States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists.
- * - Events fit the state, each start has its end, and stored events give the same state. Usage adds up, and nothing dies.
+ * - Events fit the state, each start has its end, and stored events lead to the same state. Usage adds up, and nothing dies.
  * - A streamed run ends in the same state and sends its models the same requests.
  * - A run that is continued from any of its states ends in the same state. States around an answer that isn't in the
  *   conversation, for example because a guardrail blocked it or it broke off, are left out. If called agents work in parallel and a limit is
@@ -222,8 +222,8 @@ export const history: {
  * A saved state is restored, a removed one is gone, and each id has its own state. A reader during a save finds the new state or the one
  * before. A session doesn't overwrite a change that it hasn't seen. Fails with `LawBroken`, or as the layer does.
  *
- * The check writes and removes the id `troupe/laws` and keys that begin with it, and reads ids like it. It doesn't check sessions in
- * several processes: no `KeyValueStore` can make those wait for each other.
+ * The check writes and removes the id `troupe/laws` and keys that begin with it, and reads ids that a store may confuse with it, such as
+ * `troupe/LAWS`. It doesn't check sessions in several processes: no `KeyValueStore` can make those wait for each other.
  *
  * @category laws
  * @since 0.1.0

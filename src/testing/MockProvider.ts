@@ -7,8 +7,8 @@
  *    are exact, rare ones may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket by itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
- * 6. It stores nothing: `previous_response_id` is never found, the prefix of its id says which kind of item an `item_reference` stands for,
- *    and a `thread` is refused so that Anthropic's client sends the whole conversation.
+ * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` stands for an item of the kind that the prefix of its id
+ *    names, and a `thread` is refused so that Anthropic's client sends the whole conversation.
  * 7. If Anthropic's thinking is `enabled`, a turn that calls tools begins with a thinking block, which is empty if the script has none.
  *
  * **Example** (Ask it as a client does)
@@ -165,13 +165,16 @@ const unlessAborted = async <A>(promise: Promise<A>, signal: AbortSignal): Promi
   }
 }
 
-/** A provider, and why it fails what uses it. */
+/**
+ * Makes a provider, and a `verdict`, which dies with `MissedRequests`: of all misses if the provider is strict, otherwise of the handler's
+ * defects.
+ */
 const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const { apiKey, chain, handler, journal: limit = 1000, models, retryAfter = 0, status = [] } = options
   const { strict: isStrict = false } = options
   const journal = new Journal(limit)
   const closing = new AbortController()
-  // A request notices an abort only while somebody holds it.
+  // A request that nothing references may be garbage-collected, and then doesn't notice an abort.
   const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
@@ -293,9 +296,9 @@ export const layerServer = <R = never>(
     MockProvider,
     Effect.gen(function*() {
       const provider = yield* scoped(options)
-      // A server runs what it serves so that nothing interrupts it, though the client may be gone.
+      // A server makes what it runs uninterruptible. Without this, a request would continue after its client is gone.
       yield* HttpServer.serveEffect(Effect.interruptible(HttpEffect.fromWebHandler(provider.fetch)))
-      // Before the server is closed, which waits for responses that hang.
+      // This runs before the server is closed, because closing it waits for responses that hang.
       yield* Effect.addFinalizer(() => provider.close)
       return provider
     })

@@ -53,7 +53,10 @@ export interface MockRequest {
   readonly context: Context.Context<never>
 }
 
-/** What a request is made of: what a provider is given, and of a request without a run which turn it is and what its body sets. */
+/**
+ * What a request is made from: what a provider gets and, from a mock provider, the number of earlier answers, and the model and body of the
+ * HTTP request.
+ */
 export interface Asking
   extends Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice" | "responseFormat">
 {

@@ -360,7 +360,7 @@ export const withUsage: {
 } = dual(2, (self: Input, usage: RequestUsage): MockResponse => ({ ...fromInput(self), usage }))
 
 /**
- * Sets the name that the provider gives its model, which says what a response costs.
+ * Sets the name that the provider gives its model, from which the cost of a response is computed.
  *
  * @category combinators
  * @since 0.1.0

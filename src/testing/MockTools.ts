@@ -1,5 +1,5 @@
 /**
- * Tools that give what a script says: handlers for a toolkit, for the calls that a mock model makes.
+ * Handlers for a toolkit that return what a script says, for the calls that a mock model makes.
  *
  * @since 0.1.0
  */
@@ -72,7 +72,7 @@ type Entry = (params: unknown, context: Context) => unknown
 const answerOf = (given: GivenResult): Effect.Effect<unknown, unknown> =>
   given.isFailure ? Effect.fail(given.result) : Effect.succeed(given.result)
 
-/** Makes the handlers of a toolkit that answer by what was given, else by a table, and take down the calls. */
+/** Makes handlers for a toolkit that return the scripted result of a call, or else what a table has, and that record the calls. */
 export const handlersOf = (
   toolkit: Toolkit.Any,
   table: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
 /**
- * What one mock model was asked and answered: its calls, the ids of tool calls in them, and what tools give to these.
+ * The requests and responses of one mock model, the ids of their tool calls, and the scripted results of these calls.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ interface Sending {
   readonly sent: () => void
 }
 
-/** The calls of one layer, the ids of the tool calls in them, and what the script says that these give. */
+/** The requests of one layer with their responses, the ids of their tool calls, and the scripted results of these calls. */
 export class ModelSession<R> {
   readonly calls: Array<Call> = []
   readonly #answer: Answer<R>
@@ -68,7 +68,10 @@ export class ModelSession<R> {
     })
   }
 
-  /** Returns the scripted result of a call, the same each time. If an id was taken, the call has it with a number appended. */
+  /**
+   * Returns the scripted result of a call, the same each time. If the conversation already had an id, the agent has appended a number to
+   * it.
+   */
   given(id: string): MockResponse.GivenResult | undefined {
     const claimed = this.#claimed.get(id)
     if (claimed !== undefined) return claimed
@@ -92,7 +95,7 @@ export class ModelSession<R> {
     return delivery.delay === undefined ? sending : Effect.delay(sending, delivery.delay)
   }
 
-  /** Takes down what calls give, by the ids that they have now. */
+  /** Keeps the scripted results of calls by the ids with which these are sent. */
   #give(response: MockResponse.MockResponse, delivery: Delivery.Delivery): void {
     for (const [index, part] of response.parts.entries()) {
       const sent = delivery.parts[index]
@@ -111,7 +114,10 @@ export class ModelSession<R> {
   }
 }
 
-/** Says why a request has no answer. A call that failed before it is often why a script has too few. */
+/**
+ * Says why a request has no answer, and which tool calls failed before it: a failed call often leads to more requests than the script
+ * expects.
+ */
 const unanswered = (
   { agent, callCount, lastToolResults, lastUserText }: MockRequest.MockRequest,
   { reason }: Declined
@@ -130,7 +136,7 @@ export const whole = ({ delivery, sent }: Sending) => {
     : Effect.fail(delivery.failure.error)
 }
 
-/** Sends a response in a stream. It is sent once its last chunk, which finishes it, is pulled, or where it breaks. */
+/** Sends a response in a stream. It counts as sent once its last chunk is pulled, even if the stream then breaks. */
 export const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
   const chunks = Delivery.toChunks(delivery)
   const ends = Delivery.ends(delivery)
@@ -145,7 +151,7 @@ export const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk,
   })
 }
 
-/** Sends what a pull gives to those who take it, until it is done. */
+/** Passes the chunks of a pull to `take`, until the pull is done. */
 export const sendAll = (
   pull: Pull.Pull<Delivery.Chunk, AiError.AiError>,
   take: NativeModel.Take
@@ -157,7 +163,7 @@ export const sendAll = (
   return Pull.catchDone(goOn, () => Effect.void)
 }
 
-/** What answers for a provider under `effect/ai`, and by its native way. */
+/** The provider of a mock model, for `effect/ai` and for the native way. */
 export const providerOf = <R>(session: ModelSession<R>): Parameters<typeof NativeModel.make>[0] => ({
   generateText: (options) => Effect.flatMap(session.ask(options, false), whole),
   streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed)),

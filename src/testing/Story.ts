@@ -93,7 +93,7 @@ export class StoryFailed extends Schema.TaggedError<StoryFailed>("troupe/testing
 
 type Runnable = Parameters<typeof rosterOf>[0]
 
-/** An agent or a group that goes on with a state. */
+/** An agent or a group that continues with a state. */
 interface Continued {
   readonly agent: Runnable
   readonly state: AgentState.AgentState
@@ -108,7 +108,7 @@ interface Continued {
  */
 export type Given = AgentState.AgentState | Runnable | Continued
 
-/** Takes an event in, unless it doesn't fit. An answer of a model that nobody asks doesn't. */
+/** Applies an event, or fails if it doesn't fit, such as the answer of a model that wasn't asked. */
 const happen = (self: Telling, event: AgentEvent, asked: Decision | undefined): Result.Result<Telling, Problem> => {
   const at = AgentState.at(self.state, event.calls)
   const command = at === undefined ? undefined : AgentState.next(at)
@@ -125,7 +125,7 @@ const happen = (self: Telling, event: AgentEvent, asked: Decision | undefined): 
   return issue === undefined ? Result.succeed(after) : problem("EventIgnored", issue)
 }
 
-/** Lets what arrives be told, once all guardrails have seen it. */
+/** Applies the arriving event, once all guardrails have checked it. */
 const release = (self: Telling): Result.Result<Telling, Problem> => {
   const { arriving } = self
   return arriving === undefined
@@ -133,7 +133,7 @@ const release = (self: Telling): Result.Result<Telling, Problem> => {
     : happen({ ...self, arriving: undefined }, arriving.event, undefined)
 }
 
-/** Does what was decided and asks nobody, as often as that is so. A failure is left: somebody has to expect it. */
+/** Carries out decisions, as long as they need no answer from outside. A failure isn't carried out: the story has to expect it. */
 const goOn = (self: Telling, calls: Calls): Telling => {
   const known = knownAt(self, calls)
   if (known === undefined || self.arriving !== undefined) return self
@@ -184,7 +184,7 @@ const expectStateOf = (
       const error = said.failure
       return problem("StateDiffers", error instanceof Error ? error.message : Formatter.format(error))
     }
-    return said.success === false ? problem("StateDiffers", "the function gives false") : Result.succeed(state)
+    return said.success === false ? problem("StateDiffers", "the function returns false") : Result.succeed(state)
   }
   const fields = Object.keys(expected) as ReadonlyArray<keyof AgentState.AgentState>
   const field = fields.find((field) => !Equal.equals(state[field], expected[field]))
@@ -211,7 +211,7 @@ const happens = (
   return isLookedAt(event) ? Result.map(after, () => ({ ...self, arriving: { event, calls } })) : after
 }
 
-/** A run that can't take its input begins without it, and fails. */
+/** If the input of a run is invalid, the run begins without it, and fails. */
 const rejection = (self: Telling, calls: Calls, { input = [], ...event }: RunStarted): Telling | undefined => {
   const definition = knownAt(self, calls)?.definition
   const issue = definition === undefined ? undefined : findInputIssue(definition, input)
@@ -252,7 +252,10 @@ const takeStep = (
   }
 }
 
-/** Takes steps one after the other. What asks nobody is done before each, except for an expectation, which sees it, and a given event. */
+/**
+ * Takes steps one after the other. Before each step, decisions that need no answer from outside are carried out, except before an expected
+ * decision, which checks them, and before a given event.
+ */
 const takeAll = (
   given: Telling,
   calls: Calls,
@@ -275,7 +278,7 @@ const takeAll = (
   return Result.succeed(self)
 }
 
-/** Lets the handoff that a policy wants arrive, if guardrails look at it. */
+/** Makes the handoff that a policy requests the arriving event, if the step is a guardrail's verdict on handoffs. */
 const withWish = (given: Telling, calls: Calls, { stage }: Extract<Step, { readonly _tag: "Says" }>): Telling => {
   if (given.arriving !== undefined) return given
   const self = goOn(given, calls)
@@ -288,7 +291,10 @@ const withWish = (given: Telling, calls: Calls, { stage }: Extract<Step, { reado
     : self
 }
 
-/** Returns what is left to do at the end. An agent that waits for an approval, has ended or was interrupted needs nothing. */
+/**
+ * Returns the last state, or what is left to do. Nothing is left if the run waits for an approval or a result, was stopped by a limit of an
+ * agent around it, has ended or was interrupted.
+ */
 const finish = (given: Telling): Result.Result<AgentState.AgentState, Problem> => {
   const self = goOn(given, [])
   const { isInterrupted, state } = self

@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import * as JsonValue from "../domain/JsonValue.ts"
 
-/** Returns what was encoded at once, without services. */
+/** Returns an encoded value. Throws if encoding failed, needs services or is asynchronous. */
 const encodedOf = (encoded: Effect.Effect<unknown, Schema.SchemaError, unknown>): Schema.Json => {
   if (!Exit.isExit(encoded)) throw new Error("its schema is encoded by services")
   if (Exit.isFailure(encoded)) throw Cause.squash(encoded.cause)

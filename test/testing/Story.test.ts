@@ -123,7 +123,7 @@ describe("Story", () => {
       "StateDiffers",
       "steps is 0, and 2 is expected"
     ])
-    assert.deepStrictEqual(failure(Story.expectState(() => false)), [1, "StateDiffers", "the function gives false"])
+    assert.deepStrictEqual(failure(Story.expectState(() => false)), [1, "StateDiffers", "the function returns false"])
     assert.deepStrictEqual(failure(Story.expectState(() => assert.fail("too late"))), [1, "StateDiffers", "too late"])
     assert.throws(
       () =>

@@ -58,9 +58,9 @@ export type Services<Policy> = Policy extends HandoffPolicy<string, unknown, inf
 export interface Decision<out Target extends string = string> {
   /** The name of the agent that takes over. */
   readonly target: Target
-  /** Why, for the target's model and the state's `handoff`; none by default. */
+  /** The reason, for the target's model and the state's `handoff`; none by default. */
   readonly reason?: string
-  /** What the target should know, as JSON, which is copied, in the same places; nothing by default. */
+  /** What the target should know, for its model and the state's `handoff`: JSON, which is copied; nothing by default. */
   readonly context?: Schema.Json
 }
 

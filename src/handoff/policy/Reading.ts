@@ -37,7 +37,8 @@ type Call = Pick<Conversation.Call, "id" | "name" | "params">
 type Requested = Option.Option<Result.Result<HandoffRequest, Schema.SchemaError>>
 
 /**
- * Returns the request of an agent's call: `none` if the call isn't one of the policy's tools, a failure if its parameters don't decode.
+ * Returns the handoff request of an agent's call: `none` if no handoff in `offeredTo` has the call's tool, a failure if the call's
+ * parameters don't decode.
  *
  * @category getters
  * @since 0.1.0
@@ -55,7 +56,7 @@ export const requestOf: {
 )
 
 /**
- * Returns which agent takes over after an answer, as a function of the state with the answer; `none` if the answer ends the run.
+ * Returns which agent takes over after an answer, given the state with this answer; `none` if the answer ends the run.
  *
  * @category getters
  * @since 0.1.0

@@ -15,8 +15,8 @@ export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<str
 /**
  * Returns the place of the agent in control in a sequence, or `-1` if it isn't part of it.
  *
- * A name may be in a sequence twice, so the run's trail is followed: each agent is at the next place with its name, or at any place with
- * its name after a handoff back.
+ * A name may be in a sequence twice, so the run's trail is followed: each agent is at the next place with its name or, if there is none, as
+ * after a handoff back, at the first place with its name.
  */
 const positionOf = (names: ReadonlyArray<string>, state: AgentState): number => {
   let position = -1

@@ -20,7 +20,7 @@ export const when = <const Target extends string>(
   predicate: (state: AgentState) => boolean,
   target: Target,
   options?: {
-    /** Why, for the target's model and the state's `handoff`; none by default. */
+    /** The reason, for the target's model and the state's `handoff`; none by default. */
     readonly reason?: string | undefined
   }
 ): HandoffPolicy<Target> =>

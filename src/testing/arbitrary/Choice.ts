@@ -17,8 +17,8 @@ export const between = (minimum: number, maximum: number): Arbitrary.Arbitrary<n
   )
 
 /**
- * A value of a schema, without a backslash in a key of its JSON. V8, of Node 24 and 26 too, reads an escaped key as `\` after it has read
- * that key at the same place of another object. Laws about stored states would fail for that once in thousands of runs.
+ * A value of a schema, without a backslash in a key of its JSON. V8, of Node 24 and 26 too, may read an escaped key as `\` if it has read
+ * the key `\` at the same place of another object before. Laws about stored states would fail for that once in thousands of runs.
  */
 export const ofSchema = <S extends Schema.Constraint>(schema: S): Arbitrary.Arbitrary<S["Type"]> =>
   Arbitrary.map(Arbitrary.schema(schema), (value) => withoutBackslashes(value) as S["Type"])
@@ -55,7 +55,7 @@ export const deepFreeze = <A>(value: A): A => {
   return value
 }
 
-/** Makes plain objects of those without a prototype and 0 of -0, as text would give them back, and freezes all. */
+/** Freezes a value after changes that reading it from JSON would make: objects without a prototype become plain ones, and -0 becomes 0. */
 // A rebuilt value equals the original.
 export const plain = <A>(value: A): A => deepFreeze(rebuilt(value) as A)
 

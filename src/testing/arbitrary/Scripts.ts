@@ -20,7 +20,7 @@ interface HasTools {
 }
 
 /**
- * What a model says.
+ * Options of random scripts: what a model says.
  *
  * **Details**
  *

@@ -16,12 +16,13 @@ import { below, ofSchema, one, oneOf } from "./Choice.ts"
 import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsOf } from "./Turns.ts"
 
 /**
- * What states are like.
+ * Options of random states.
  *
  * **Details**
  *
  * - `statuses` are the statuses that there may be, all by default. A state with open calls is `WaitingForTools` or `Failed`: without the
- *   first in `statuses`, only failed states have open calls.
+ *   first in `statuses`, only failed states have open calls. If the other options allow no calls, a state is `InProgress` instead of
+ *   `WaitingForTools`.
  * - `maxModes` is how many modes may be entered, 3 by default.
  * - `depth` is how deep called agents may be nested in open calls, 1 by default; with 0 there are none.
  * - `TurnOptions` says what the other fields are.
@@ -80,13 +81,13 @@ const childrenOf = (options: StateOptions, depth: number) =>
     ? Arbitrary.map(rawState(options, depth - 1), (child): Conversation.CallState => ({ _tag: "Delegated", child }))
     : undefined
 
-/** A text that may stand for some first turns, or for none that are there. */
+/** A summary of some first turns. It may be of more turns than a conversation has. */
 const summary: Arbitrary.Arbitrary<Summarized> = Arbitrary.map(
   Arbitrary.all({ text: ofSchema(Schema.String), upTo: below(6), except: below(6) }),
   ({ except, text, upTo }) => ({ text, upTo, except: except < upTo ? [except] : [] })
 )
 
-/** Gives a conversation those texts that can stand for its turns. */
+/** Adds to a conversation the summaries that fit its turns. */
 const summarized = (
   { turns }: Conversation.Conversation,
   all: ReadonlyArray<Summarized>
@@ -122,7 +123,10 @@ const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<Age
     })
   )
 
-/** Gives turns whose last assistant turn may have open calls one where it has none. */
+/**
+ * Appends an assistant turn with an open call if the last one has none, in place of the last turn if there is no room for more. Changes
+ * nothing if the options allow no assistant turn.
+ */
 const waiting = (
   turns: ReadonlyArray<Conversation.Turn>,
   asked: ReadonlyArray<Conversation.Turn>,
@@ -167,7 +171,7 @@ const stacked = (modes: ReadonlyArray<AgentState.ModeFrame>, prefix: string): Re
         : { ...frame, view: { ...frame.view, hidden: settledTurns(frame.view.hidden, `${prefix}hidden-${at}-`) } }
     )
 
-/** Returns each segment to a mode that is there, or to none. */
+/** Assigns each segment to a mode that is entered, or to none. */
 const owned = (
   prompt: ReadonlyArray<AgentState.PromptSegment>,
   height: number

@@ -11,7 +11,7 @@ import { isAnswered } from "../../domain/conversation/Sending.ts"
 import { below, between, ofSchema, one, oneOf, pick } from "./Choice.ts"
 
 /**
- * What conversations are like.
+ * Options of random turns.
  *
  * **Details**
  *
@@ -90,7 +90,7 @@ const others = {
   Source: ofSchema(Conversation.Source)
 }
 
-/** Puts thought before what it led to, and takes what a provider signed off a thought that led to nothing. */
+/** Puts reasoning before all other parts. If it led to no answer, the provider's metadata is removed from it. */
 const inOrder = (parts: ReadonlyArray<Conversation.AssistantPart>): ReadonlyArray<Conversation.AssistantPart> => {
   const thoughts = parts.filter((part) => part._tag === "Reasoning")
   const rest = parts.filter((part) => part._tag !== "Reasoning")
@@ -147,13 +147,13 @@ export const turnOf = (options: TurnOptions): Arbitrary.Arbitrary<Conversation.T
   return oneOf(first ?? user, ...rest)
 }
 
-/** A user's turn with words of its own. */
+/** A user's turn whose text isn't blank. */
 const question: Arbitrary.Arbitrary<Conversation.Turn> = Arbitrary.map(
   ofSchema(Schema.String),
   (text): Conversation.Turn => ({ _tag: "User", parts: [{ _tag: "Text", text: text.trim() || "?" }] })
 )
 
-/** Random turns, and often an assistant's behind them that has calls, which users may speak behind. */
+/** Random turns, often followed by an assistant's turn with calls, which a user's turn may follow. */
 export const turnsOf = (
   options: TurnOptions,
   children: Children
@@ -192,7 +192,7 @@ export type Legalize = (
   prefix: string
 ) => Extract<Conversation.CallState, { readonly _tag: "Delegated" }>["child"]
 
-/** Numbers the calls behind `prefix`, settles those that can't be open, and does the same in called agents. */
+/** Gives each call an id of `prefix` and a number, settles calls that can't be open, and does the same in called agents. */
 export const legalized = (
   turns: ReadonlyArray<Conversation.Turn>,
   prefix: string,

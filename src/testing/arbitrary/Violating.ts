@@ -71,7 +71,7 @@ const begin = (
 const withoutUsers = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
   messages.filter(({ role }) => role !== "user")
 
-/** Drops what repeats a role: users and assistants in a row, with the results of their calls. */
+/** Drops each message that has the role of the message before it, with the results of its calls. */
 const alternating = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => {
   const kept: Array<Prompt.Message> = []
   let isDropped = false
@@ -82,7 +82,7 @@ const alternating = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Pro
   return kept
 }
 
-/** Where something stands among calls with their results. */
+/** Makes a message with calls and one with their results by `change`, which gets the ids of the calls and one of them. */
 const group = (
   { calls, chosen }: Dice,
   change: (ids: ReadonlyArray<string>, id: string) => ReadonlyArray<Message>

@@ -60,7 +60,7 @@ const partOf = (part: Prompt.Part, nameOf: Naming, change: Redact.Change): Schem
         params: Redact.everyText(JsonValue.fromUnknown(part.params), change)
       }
     case "tool-result": {
-      // What failed may name addresses, which a tape has without queries.
+      // A failed result may contain URLs, which a tape has without their queries.
       const clean: Redact.Change = part.isFailure ? (text) => Redact.message(text, change) : change
       return {
         result: Redact.everyText(JsonValue.fromUnknown(part.result), clean),
@@ -178,8 +178,8 @@ export const isMet = ({ messages, ...recorded }: Asked, asked: Asked): boolean =
   (messages === undefined || areSame(messages, asked.messages ?? []))
 
 /**
- * Returns what is new in a request since the one before: the fields that are others, and the messages behind those that were
- * sent before, of which `kept` says how many.
+ * Returns what is new in a request since the one before: the fields that changed, and the messages after the first `kept` ones, which were
+ * sent before.
  */
 export const since = (asked: Asked, before: Asked = nothing): AskedSince => {
   const { messages = [], ...rest } = asked

@@ -49,8 +49,8 @@ export class CassetteDrift
  * Error for a request or a call of a tool for which the tape has nothing more. A replay dies with it, and `Cassette.orFail` makes it a
  * failure.
  *
- * `request` names the request, and `asked` is its text. `recorded` is how many the tape has of this agent, and `others` are the agents that
- * it has some of.
+ * `request` names the request, and `asked` is its text. `recorded` is how many requests the tape has of this agent, or how many calls of
+ * this tool by this agent. `others` are all agents that have requests, or calls of any tool, on the tape.
  *
  * @category errors
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
- * What runs beside a call that crashes: the other calls of its turn, and all that the agents do which answer those.
+ * What runs beside a call that crashes: the other calls of its turn, and all that the agents do that answer these calls.
  *
- * A crash ends what runs beside it. What a tape has of that after the crash came too late for the run to be told, so it never ends here.
- * A log says what the run was told.
+ * A crash ends what runs beside it. If a tape has the end of such a request or call after the crash, the end came too late for the run. So
+ * in a replay the request or call never ends. A log needs no such change: it has only what the run was given.
  *
  * @since 0.1.0
  */
@@ -15,7 +15,7 @@ const isWithin = (inner: Asking, outer: Asking): boolean =>
   Equal.equals(inner.path.slice(0, outer.path.length), outer.path) &&
   Equal.equals(inner.calls.slice(0, outer.calls.length), outer.calls)
 
-/** Returns the ids of the calls of the turn that a call is of. */
+/** Returns the ids of all calls of a call's turn. */
 const turnOf = ({ models }: Entries, call: ToolEntry): ReadonlySet<string> => {
   const idsIn = ({ answer }: ModelEntry): ReadonlyArray<string> =>
     answer._tag === "ModelResponded" ? answer.parts.flatMap((part) => part._tag === "Call" ? [part.id] : []) : []

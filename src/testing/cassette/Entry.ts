@@ -1,5 +1,5 @@
 /**
- * What a tape has: requests to models with what came of them, and calls of tools with what these gave.
+ * What a tape has: requests to models with their answers, and calls of tools with their outcomes.
  *
  * @since 0.1.0
  */
@@ -30,7 +30,7 @@ export interface Asking {
   readonly calls: ReadonlyArray<string>
 }
 
-/** What came of a request to a model. What hangs never ends; of what failed, `heard` had arrived by then. */
+/** How a request to a model ended. One that hangs never ends. `heard` is the part of the answer that had arrived. */
 export type Answer =
   | Pick<ModelResponded, "_tag" | "parts" | "usage" | "model" | "finishReason">
   | { readonly _tag: "Failed"; readonly error: AiError.AiError; readonly heard: ReadonlyArray<AssistantPart> }
@@ -56,7 +56,7 @@ export type Outcome =
   | { readonly _tag: "Deferred" }
   | { readonly _tag: "Hangs" }
 
-/** A call of a tool, with what it gave. `at` is where in the log it ended. */
+/** A call of a tool, with its outcome. `at` is where in the log it ended. */
 export interface ToolEntry extends Asking {
   readonly at: number
   readonly step: number
@@ -67,7 +67,10 @@ export interface ToolEntry extends Asking {
   readonly outcome: Outcome
 }
 
-/** All that a tape or a log has, in its order. A tape has each as it ended, a log as it was told. */
+/**
+ * All requests and calls of a tape or a log, in its order. A tape has them in the order in which they ended, a log in the order of the
+ * events that say so.
+ */
 export interface Entries {
   readonly isTape: boolean
   readonly models: ReadonlyArray<ModelEntry>
@@ -77,8 +80,8 @@ export interface Entries {
 const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)
 
 /**
- * Makes the error of what a log says of it. What a log doesn't have, such as a retry's delay, isn't there; where its reason can't be made
- * without that, it is one that costs as much.
+ * Makes the error of a failed request from its event. What the event doesn't have, such as a retry's delay, is missing. If the reason can't
+ * be made without that, another reason is used that implies the same usage: none, or an unknown one if the answer broke off.
  */
 const errorOf = ({ isBrokenOff, message, tag }: ModelCallFailed): AiError.AiError => {
   const [, module = "LanguageModel", method = "generateText", description = message] =
@@ -141,7 +144,7 @@ class Gathering {
     this.#asked.set(place, asked)
   }
 
-  /** Takes in a piece of an answer, which is all that a log has of one that broke off. */
+  /** Adds a piece of an answer. Of an answer that broke off, a log has nothing but its pieces. */
   hear(event: TextDelta | ReasoningDelta): void {
     const heard = this.heardBy(event)
     const _tag = event._tag === "TextDelta" ? "Text" : "Reasoning"
@@ -163,7 +166,7 @@ class Gathering {
     this.models.push({ at, path: event.path, calls: event.calls, asked, answer })
   }
 
-  /** Takes in what a model summarized, which is asked and answered in one event. */
+  /** Adds the request for a summary, which has one event for the request and its answer. */
   summarize(
     { calls, model, path, text, usage = {} }: ConversationSummarized,
     asked: Asked.Asked = {},
@@ -203,7 +206,7 @@ class Gathering {
   }
 }
 
-/** Reads off lines what was asked and what came of it. */
+/** Reads the requests and calls, with how they ended, from lines. */
 export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries => {
   const events = lines.map(({ event }): AgentEvent => event)
   const isTape = lines.some(({ beside }) => beside.asked !== undefined)

@@ -1,7 +1,7 @@
 /**
- * A line of a tape: an event as a run's log has it, and beside its fields what an event alone doesn't say.
+ * A line of a tape: an event as a run's log has it, with more fields for facts that an event lacks.
  *
- * A reader of events reads tapes: what stands beside is left out then.
+ * A reader of events can read a tape: it ignores these fields.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ export const Beside = Schema.Struct({
   heard: Schema.optionalKey(Schema.Array(AssistantPart))
 })
 
-/** What stands beside an event. */
+/** The facts that an event lacks. */
 export interface Beside extends Schema.Schema.Type<typeof Beside> {}
 
 /** A line of a tape. */
@@ -50,7 +50,7 @@ const waitOf = ({ error }: Beside): Pick<Beside, "retryAfter"> | undefined =>
     ? undefined
     : { retryAfter: error.retryAfter }
 
-/** Returns a failure with the time to wait that stands beside it. `AiError.retryAfter` reads it of any reason. */
+/** Returns the facts, with `retryAfter` set on the reason of the failure: `AiError.retryAfter` reads it from any reason. */
 const waiting = ({ error, retryAfter, ...beside }: Beside): Beside => {
   if (error === undefined) return beside
   if (retryAfter !== undefined) Object.assign(error.reason, { retryAfter })

@@ -1,5 +1,5 @@
 /**
- * What models were sent in a run, from its log: the events say it, taken into a state one after another.
+ * What models were sent in a run, computed from its log by applying its events to a state, one after another.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ const messagesOf = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   return messages
 }
 
-/** Takes the events of a run into a state. Returns the conversation at its end, and what was sent on the way. */
+/** Applies the events of a run to a state. Returns the conversation at its end, and what was sent on the way. */
 const play = (
   events: ReadonlyArray<AgentEvent>,
   offset: number,
@@ -43,7 +43,7 @@ const play = (
         requests.set(offset + index, beginWithUser(asking.conversation.turns.flatMap(messagesOf)))
       }
     }
-    // What an effect summarized asked no model that a log knows.
+    // If a function of the program made the summary, the log has no request to a model for it.
     if (event._tag === "ConversationSummarized" && event.usage !== undefined) {
       const conversation = at(state, event.calls)?.conversation
       if (conversation !== undefined) {

@@ -1,5 +1,5 @@
 /**
- * What a request offers its model and wants of it: tools and forms of an answer, each as a provider is told of it.
+ * The tools that a request offers its model, and the form of the answer that it asks for, as a provider gets them.
  *
  * @since 0.1.0
  */
@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as Redact from "./Redact.ts"
 
-/** A tool as a provider is told of it: `args` are those of a tool of the provider's own. */
+/** A tool as a provider gets it: `args` are those of a tool of the provider's own. */
 export const ToolOffer = Schema.Struct({
   name: Schema.String,
   description: Schema.optionalKey(Schema.String),
@@ -17,16 +17,16 @@ export const ToolOffer = Schema.Struct({
   args: Schema.optionalKey(Schema.Json)
 })
 
-/** A tool as a provider is told of it. */
+/** A tool as a provider gets it. */
 export interface ToolOffer extends Schema.Schema.Type<typeof ToolOffer> {}
 
-/** What an answer shall be: text, or an object that fits a schema. */
+/** The requested form of an answer: text, or an object that fits a schema. */
 export const Format = Schema.Union([
   Schema.Literal("text"),
   Schema.Struct({ object: Schema.String, schema: Schema.Json })
 ])
 
-/** What an answer shall be. */
+/** The requested form of an answer. */
 export type Format = typeof Format.Type
 
 const known = new WeakMap<object, Schema.Json>()

@@ -33,7 +33,10 @@ export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<
     }
   }))
 
-/** Plays instead of what agents have of their own, which is neither built nor run. */
+/**
+ * Plays the tape instead of the models that agents have of their own and, with `isHandled`, instead of the handlers of their toolkits. A
+ * model or handler that is played is neither built nor run.
+ */
 export const replayed = (
   model: LanguageModel.LanguageModel,
   player: Player,

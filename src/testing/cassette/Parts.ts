@@ -1,5 +1,5 @@
 /**
- * Parts of answers on their way: as a model gives them, as a provider gives them, and as a tape has them.
+ * Parts of answers on their way: as a model returns them, as a provider sends them, and as a tape has them.
  *
  * @since 0.1.0
  */
@@ -23,7 +23,7 @@ const finish = (
   metadata
 })
 
-/** Gives a part of a model back as its provider gave it. */
+/** Returns a part of a model's answer in the form in which its provider sent it. */
 export const encode = (part: Incoming): Response.AllPartsEncoded => {
   switch (part.type) {
     case "tool-result": {
@@ -61,7 +61,7 @@ interface Metadata {
 
 const metadataOf = ({ metadata }: Metadata): Metadata | undefined => metadata === undefined ? undefined : { metadata }
 
-/** A call, and behind it its result if the provider has run it, or what the provider asks before it does. */
+/** A call, followed by its result if the provider has run it, or by the provider's request for an approval. */
 const call = (part: Call): ReadonlyArray<ResponsePart> => {
   const { approvalId, id, name, params, providerExecuted, state } = part
   const asked: ResponsePart = {
@@ -90,7 +90,7 @@ const call = (part: Call): ReadonlyArray<ResponsePart> => {
 const dataOf = (data: Prompt.FilePart["data"]): string =>
   typeof data === "string" ? data : data instanceof URL ? data.href : Base64.encode(data)
 
-/** Returns a part of a turn as a provider gives it. */
+/** Returns a part of a turn as a provider sends it. */
 export const fromTurn = (part: AssistantPart): ReadonlyArray<ResponsePart> => {
   switch (part._tag) {
     case "Text":

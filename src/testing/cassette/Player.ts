@@ -1,8 +1,8 @@
 /**
- * Plays a tape: finds for what is asked what was recorded, in whatever order requests come.
+ * Plays a tape: finds the recorded answer to each request and call, in whatever order they come.
  *
- * Each entry is played once. What was asked in the same words by the same agent is told apart by the calls that lead there,
- * which a replay has from the tape, and else goes in its order.
+ * Each entry is played once. Equal requests of the same agent are distinguished by the calls that lead to them, since a replay takes the
+ * ids of calls from the tape. Otherwise they are played in the order of the tape.
  *
  * @since 0.1.0
  */
@@ -37,7 +37,7 @@ const isHanging = (entry: ModelEntry | ToolEntry): boolean =>
 
 const isPlace = (self: Asking, that: Asking): boolean => Equal.equals(self.calls, that.calls)
 
-/** Entries of one kind that weren't played yet, and how many were asked for by whom. */
+/** Entries of one kind that weren't played yet, and how many each agent has asked for. */
 class Reel<Entry extends Asking> {
   readonly #all: Readonly<Record<string, Arr.NonEmptyArray<Entry>>>
   readonly #left: Record<string, ReadonlyArray<Entry>>
@@ -143,7 +143,10 @@ export class Player {
       : this.#drift(request, Shown.call(name, normalize(expected.params)), asked)
   }
 
-  /** Checks whether a call may crash: what ran beside it had ended before it, or had begun by that time. */
+  /**
+   * Checks whether a call may crash now: of what ran beside it on the tape, all that had ended before the crash has ended here too, and the
+   * rest has begun.
+   */
   mayCrash(entry: ToolEntry): boolean {
     return beside(this.#entries, entry).every((other) =>
       isHanging(other) || ("name" in other && !this.#handled.has(other.name)) || this.#ended.has(other) ||
@@ -166,8 +169,8 @@ export class Player {
   }
 
   /**
-   * Says what wasn't played, in words. Calls of tools that aren't played here aren't left over, nor is what was interrupted:
-   * what interrupted it may come before it begins.
+   * Says what wasn't played, in words. Calls of tools that aren't played here aren't left over, nor is what was interrupted: in a replay
+   * the interruption may come before it begins.
    */
   left(): ReadonlyArray<string> {
     const calls = this.#tools.left.filter(({ name, outcome }) => this.#handled.has(name) && outcome._tag !== "Hangs")
