@@ -342,7 +342,7 @@ describe("A law that is broken", () => {
           return { sell: () => next }
         })).pipe(Layer.provide(stock))
         const error = yield* broken(Laws.agent(clerk, { layer, runs: 80, seed: 1 }))
-        assert.strictEqual(error.law, "a run goes on from each of its states as if it had never stopped")
+        assert.strictEqual(error.law, "a run continues from each of its states as if it had never stopped")
         assert.include(error.issue, "resumed after event ")
         assert.strictEqual(error.script.filter((line) => line.includes("sell")).join("").split("calls sell").length, 3)
       }),
@@ -373,7 +373,7 @@ describe("A law that is broken", () => {
         const fickle = yield* broken(
           Laws.history(() => Effect.sync(() => Conversation.make([Conversation.user(`${++calls}`)])))
         )
-        assert.strictEqual(fickle.law, "the same crosses each time")
+        assert.strictEqual(fickle.law, "the same conversation crosses each time")
         const mutating = yield* broken(Laws.history((conversation) =>
           Effect.sync(() => {
             ;(conversation.turns as Array<unknown>).pop()
@@ -395,10 +395,10 @@ describe("A law that is broken", () => {
       let calls = 0
       assert.deepStrictEqual(yield* lawOf(() => ++calls % 2 === 0 ? Guardrail.pass : Guardrail.block("odd")), [
         "Guardrail \"g\"",
-        "the same is said of the same each time",
+        "a check returns the same verdict for the same value",
         "_tag is \"Pass\", and \"Block\" is expected"
       ])
-      const fits = "a check gives a verdict that fits where it stands"
+      const fits = "a check returns a verdict that fits its stage"
       assert.strictEqual((yield* lawOf(() => ({ _tag: "Perhaps" }) as never))[1], fits)
       assert.strictEqual((yield* lawOf(() => Guardrail.warn(undefined as never)))[1], fits)
       assert.deepStrictEqual((yield* lawOf(() => Guardrail.replace(1 as never, "one"))).slice(1), [

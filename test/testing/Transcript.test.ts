@@ -120,7 +120,7 @@ describe("MockModel.transcript", () => {
       )
       assert.strictEqual(
         yield* reasonOf(ask([system, user])),
-        "transcript entry 3 wants get_weather to give {\"celsius\":22}, and no tool gave any"
+        "transcript entry 3 wants get_weather to give {\"celsius\":22}, and no tool gave a result"
       )
       assert.strictEqual(yield* say([system, user, toolCall, toolResult("get_weather", { celsius: 22 })]), "22 °C.")
     }).pipe(run([

@@ -1,7 +1,7 @@
 /**
- * Writes a tape: a line for each event, in one writing for a request or a call with what came of it.
+ * Writes a tape, a line for each event. The lines of a request or a call are written together, once it has ended.
  *
- * A tape has neither times nor durations, so that what is recorded again and is the same gives the same lines.
+ * A tape has neither times nor durations, so that a recording of the same run has the same lines.
  *
  * @since 0.1.0
  */
@@ -17,7 +17,7 @@ import type { Asking, Outcome } from "./Entry.ts"
 import * as Line from "./Line.ts"
 import * as Redact from "./Redact.ts"
 
-/** What a model or a tool was asked by, and in which step. */
+/** Who asks a model or calls a tool, and in which step. */
 export interface Place extends Asking {
   readonly path: readonly [string, ...Array<string>]
   readonly step: number
@@ -39,7 +39,7 @@ export interface EndedCall {
   readonly outcome: Outcome
 }
 
-/** A model may leave a call without an id. Agents name it so. */
+/** Gives a call without an id the id `call`, as agents do. */
 const named = (part: AssistantPart): AssistantPart =>
   part._tag === "Call" && part.id === "" ? { ...part, id: "call" } : part
 
@@ -74,7 +74,7 @@ export class Recorder {
     })
   }
 
-  /** Writes a call and what it gave. */
+  /** Writes a call and how it ended. */
   tool(place: Place, { callId, name, outcome, params, progress }: EndedCall): Effect.Effect<void> {
     const call = { callId, name }
     const clean = (json: Schema.Json) => Redact.everyText(json, this.change)

@@ -28,14 +28,14 @@ import type { Ending, Recorder } from "./Recorder.ts"
 
 type Options = Asked.Options
 
-/** What the other model is asked, with tools that it knows no more of than that they are there. */
+/** A request to the other model. Its tools are known only when it is sent, so its type names none. */
 interface PassedOn extends Omit<Request, "toolkit" | "tools" | "toolChoice"> {
   readonly prompt: Prompt.Prompt
   readonly toolkit: Toolkit.WithHandler<{}>
   readonly toolChoice: LanguageModel.ToolChoice<never>
 }
 
-/** Options for the other model that come to the same for its provider. Calls come back as that wrote them. */
+/** Returns options with which the other model sends its provider the same request, and returns calls as the provider wrote them. */
 const passedOn = ({ prompt, toolChoice, tools }: Options): PassedOn => ({
   prompt,
   toolCallValidation: "deferred",
@@ -52,13 +52,13 @@ type Content = Effect.Effect<ReadonlyArray<Answer.Incoming>, AiError.AiError>
 const generateText = (model: LanguageModel.LanguageModel, options: Options): Content =>
   Effect.map(model.generateText(passedOn(options)), ({ content }) => content)
 
-/** What a provider wrote for a schema of its own making is an object by now, and becomes the text of the schema asked for. */
+/** Asks for an object, and encodes it by the schema of the request: the provider may have used a schema that it derived from that one. */
 const generateObject = (
   model: LanguageModel.LanguageModel,
   options: Options,
   { objectName, schema }: Extract<Options["responseFormat"], { readonly type: "json" }>
 ): Content => {
-  // What a schema needs is there where it is asked for.
+  // The caller provides the services that the schema needs.
   const wanted = schema as Schema.Codec<unknown, Record<string, unknown>>
   const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(wanted))
   return Effect.flatMap(
@@ -85,7 +85,7 @@ const endingOf = (cause: Cause.Cause<AiError.AiError>): Ending => {
 /** Whether a request is part of one that is being recorded: a model that an agent brings may ask the one around it. */
 const IsPart = Context.Reference<boolean>("troupe/testing/Cassette/IsPart", { defaultValue: () => false })
 
-/** Whom a request comes from and what it says, and the writing of how it ends. */
+/** Reads who asks and what is asked, and returns a function that records how the request ended. */
 const begin = (recorder: Recorder, fiber: Fiber.Fiber<unknown, unknown>, options: Options) => {
   if (fiber.getRef(IsPart)) return () => Effect.void
   const place = Place.current(fiber, 0)
@@ -128,11 +128,11 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     ))
   }))
 
-/** The native way of the other model at a request: somebody may have replaced its methods since. */
+/** Finds the native way of the other model, for each request anew, because the model's methods may have been replaced. */
 const innerOf = (model: LanguageModel.LanguageModel, fiber: Fiber.Fiber<unknown, unknown>) =>
   NativeModel.of(model, fiber.context as Context.Context<never>)
 
-/** The same on the native way of the other model, as long as it has one. */
+/** Records on the native way of the other model, and by `whole` and `streamed` if the model has lost that way. */
 const nativeOf = (
   model: LanguageModel.LanguageModel,
   { names }: NativeModel.NativeModel,

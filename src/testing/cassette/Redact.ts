@@ -1,5 +1,5 @@
 /**
- * What doesn't reach a tape: texts that a user names, and of failures whatever a provider was reached by.
+ * What is kept off a tape: texts that a user names, and in failures headers, keys, and queries of addresses.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,7 @@ import type * as Schema from "effect/Schema"
 
 /**
  * What is taken out of a tape: texts and regular expressions, each of which is replaced by `<redacted>` wherever it occurs, or a function
- * that returns what is written for each text.
+ * that returns what is written for each text. Names of agents and tools and ids of calls stay.
  *
  * @category models
  * @since 0.1.0
@@ -36,7 +36,7 @@ export const toFunction = (redact: Redact | undefined): Change => {
   return (text) => patterns.reduce<string>((text, pattern) => text.replaceAll(pattern, mask), text)
 }
 
-/** Changes every text in a value, and the names of its fields. What `isKept` names stays. */
+/** Changes every text in a value, and the names of its fields. Fields for which `isKept` returns true stay. */
 export const everyText = (
   json: Schema.Json,
   change: Change,
@@ -52,10 +52,10 @@ export const everyText = (
   )
 }
 
-/** Fields whose values are names of ours, not texts from elsewhere. */
+/** Fields whose values stay: ids, tags and the like, which aren't text. */
 const ours: ReadonlySet<string> = new Set(["_tag", "id", "type", "name", "mediaType", "providerExecuted", "outcome"])
 
-/** Changes the texts of parts of an answer and leaves its structure. Metadata is a provider's own, to its last text. */
+/** Changes the texts in parts of an answer, but not their ids, names and types. In a provider's metadata, every text is changed. */
 export const parts = (json: Schema.Json, change: Change): Schema.Json => {
   if (Array.isArray(json)) return json.map((item: Schema.Json) => parts(item, change))
   if (typeof json !== "object" || json === null) return json
@@ -71,10 +71,10 @@ export const parts = (json: Schema.Json, change: Change): Schema.Json => {
 const withoutQuery = (text: string): string =>
   text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)([^\s/?#@]*@)?([^\s?#)"'\]]*)(\?[^\s#)"'\]]*)?/gi, "$1$3")
 
-/** A key that is written out. What is masked in part (`sk-abc***xyz`) is none. */
+/** A pattern for keys that are written out. A partly masked key, such as `sk-abc***xyz`, doesn't match. */
 const written = (begin: string): string => String.raw`${begin}(?:[\w~+/=-]|\.(?=\w)){6,}(?![\w~+/=-]|\.\w|\.{2}|[*…])`
 
-/** Keys by how those of providers begin, or by letters and digits that are too long for a name. */
+/** Finds keys: they begin as keys of known providers do, or have 32 or more letters and digits, too many for a name. */
 const keys = new RegExp(
   String.raw`(?<![\w*….-])(?:${written(String.raw`(?:(?:sk|pk|rk|gsk|xai|hf|r8|pplx|nvapi)[-_]|AIza|Bearer )`)}|${
     written(String.raw`(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]{32})`)
@@ -82,7 +82,9 @@ const keys = new RegExp(
   "gi"
 )
 
-/** What an error says was given for a key. A word alone is none: of a key it says "expired" or "invalid". */
+/**
+ * Finds what an error says was given as a key. A plain word counts only after `provided:` and the like, since a key may also be "expired".
+ */
 const given = new RegExp(
   String.raw`(?<![a-z])((?:key|token|secret|credentials?|authorization|password)\b` +
     String.raw`(?:["'\x60)]*\s*(?:[:=]|is\b|was\b|provided\b|passed\b|given\b|received\b|used\b))*[\s"'\x60(]*)` +
@@ -90,7 +92,7 @@ const given = new RegExp(
   "gi"
 )
 
-/** Takes out of what a failure says the key that the request had, as some providers repeat it. */
+/** Removes keys from the message of a failure, because some providers repeat the key of the request. */
 const withoutKeys = (text: string): string => text.replace(keys, mask).replace(given, `$1${mask}`)
 
 const reasonFields: ReadonlySet<string> = new Set(["_tag", "kind", "reason", "module", "method", "status"])
@@ -104,7 +106,7 @@ const withoutHeaders = (json: Schema.Json): Schema.Json => {
   return isRecord(response) ? { ...rest, response: { ...response, headers: {} } } : rest
 }
 
-/** Takes out of an encoded failure the headers, what a network's own error said, the query of each address, and keys. */
+/** Removes from an encoded failure its headers, the error of the network, the query of each address, and keys. */
 export const failure = (json: Schema.Json, change: Change): Schema.Json => {
   if (!isRecord(json) || !isRecord(json["reason"])) return json
   const { cause: _, http, ...reason } = json["reason"]

@@ -19,7 +19,7 @@ import * as Place from "./Place.ts"
 import type { Player } from "./Player.ts"
 import type { Change } from "./Redact.ts"
 
-/** Where a defect ends a stream. */
+/** Ends a stream that a recorded defect then replaces. */
 const brokenOff = AiError.make({ module: "Cassette", method: "replay", reason: new AiError.UnknownError({}) })
 
 const deliveryOf = (answer: Answer): Delivery => {

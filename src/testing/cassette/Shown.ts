@@ -1,5 +1,5 @@
 /**
- * Requests as lines for people to read, so that a difference between two is a few of them.
+ * Requests as lines for people to read, so that two similar requests differ in a few lines.
  *
  * @since 0.1.0
  */
@@ -39,7 +39,7 @@ const messageOf = (message: Schema.Json): ReadonlyArray<string> =>
 const pretty = (json: Schema.Json): ReadonlyArray<string> =>
   JSON.stringify(JSON.parse(Asked.text(json)), undefined, 2).split("\n")
 
-/** A tool in lines: nothing of one that is the same in the other request. */
+/** A tool in lines, or no lines if the other request has the same tool. */
 const toolOf = (tool: ToolOffer, others: ReadonlyArray<ToolOffer>): ReadonlyArray<string> => {
   if (others.some((other) => Equal.equals(other, tool))) return []
   const { name, ...told } = tool
@@ -56,7 +56,7 @@ const formatOf = (format: Format, other: Format | undefined): ReadonlyArray<stri
   ]
 }
 
-/** A request in lines, as far as `that` says something about it, too. Schemas are there where those of `that` are others. */
+/** A request in lines. Fields that `that` doesn't have are left out, and so are schemas that are the same in both. */
 export const request = (self: Asked.Asked, that: Asked.Asked = self): string => {
   const { choice, format, messages = [], system, tools = [] } = self
   const lines = [
@@ -75,7 +75,7 @@ export const request = (self: Asked.Asked, that: Asked.Asked = self): string => 
 /** A call of a tool in lines: a line for each parameter. */
 export const call = (name: string, params: Schema.Json): string => [name, ...pretty(params)].join("\n")
 
-/** What is other in two texts, line by line. */
+/** The differences between two texts, line by line. */
 export const difference = (recorded: string, asked: string): string =>
   TextDiff.unified(TextDiff.lines(`${recorded}\n`, `${asked}\n`), {
     context: 2,

@@ -27,14 +27,17 @@ const openBeside = (
   )
 }
 
-/** What tells one writing of a file from the next, if there is a file. */
+/** Returns what differs after each writing of a file, or nothing if there is no file. */
 const writingOf = (files: FileSystem.FileSystem, path: string) =>
   Effect.map(
     Effect.option(files.stat(path)),
     (info) => info._tag === "None" ? undefined : { ino: info.value.ino, mtime: info.value.mtime, size: info.value.size }
   )
 
-/** Opens a file for a tape. It takes its place when the scope closes, unless that is interrupted or another has taken it. */
+/**
+ * Opens a file for a tape. It is moved to `path` when the scope closes, unless the scope was interrupted or another recording wrote
+ * `path`.
+ */
 export const open = Effect.fnUntraced(function*(path: string) {
   const files = yield* FileSystem.FileSystem
   const folder = folderOf(path)
@@ -48,7 +51,7 @@ export const open = Effect.fnUntraced(function*(path: string) {
     return yield* Effect.die(new CassetteConflict({ tape: path, kept }))
   })
   let beside: string | undefined
-  // Runs behind the closing of the file.
+  // Runs after the file is closed.
   yield* Effect.addFinalizer((exit) => beside === undefined ? Effect.void : Effect.orDie(close(beside, exit)))
   const [opened, file] = yield* openBeside(files, path)
   beside = opened

@@ -1,5 +1,5 @@
 /**
- * What a tool takes and gives as JSON, as an agent has it in its events.
+ * Parameters and results of a tool as JSON, as they are in an agent's events.
  *
  * @since 0.1.0
  */
@@ -18,7 +18,7 @@ import { messageOf } from "../../domain/Described.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import type { Outcome } from "./Entry.ts"
 
-/** What a tool takes and gives as JSON. */
+/** Converts parameters and results of a tool to JSON and back. */
 export interface ToolCodec {
   readonly name: string
   readonly toParams: (params: unknown) => Effect.Effect<Schema.Json>

@@ -1,5 +1,5 @@
 /**
- * Handlers of tools that are recorded, and handlers that give what a tape says.
+ * Handlers of tools that are recorded, and handlers that return what a tape says.
  *
  * @since 0.1.0
  */
@@ -26,7 +26,7 @@ interface Real {
   readonly context: Context.Context<never>
 }
 
-/** Makes a handler that runs another and writes down what that gave. */
+/** Makes a handler that runs another and records how that ended. */
 export const recorded = (tool: Tool.Any, real: Real, recorder: Recorder): ToolHandler => {
   const codec = ToolCodec.make(tool)
   return (params, context) =>
@@ -56,10 +56,10 @@ export const recorded = (tool: Tool.Any, real: Real, recorder: Recorder): ToolHa
     })
 }
 
-/** How often others get a turn before a crash. Those that a run began without don't come, so there is an end to it. */
+/** How often other fibers run before a crash. The number is limited, because calls of the tape may be missing in this run. */
 const turns = 1000
 
-/** Lets the calls of a turn begin and end that did before one of them crashed. */
+/** Waits for calls of the same turn that began or ended on the tape before this one crashed. */
 const waitToCrash = Effect.fnUntraced(function*(player: Player, entry: ToolEntry) {
   for (let turn = 0; turn < turns && !player.mayCrash(entry); turn++) yield* Effect.yieldNow
 })

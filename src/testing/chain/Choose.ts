@@ -81,10 +81,10 @@ const turnsOf = (count: number): string => counted(count, "turn")
 
 const skipped = (warnings: ReadonlyArray<Warning>, index: number): string => {
   const why = warnings.filter(({ step }) => step === index).map(formatWarning)
-  return why.length === 0 ? "is null, which leaves its turn to the fallback" : `can't be taken: ${why.join("; ")}`
+  return why.length === 0 ? "is null, which leaves its turn to the fallback" : `is invalid: ${why.join("; ")}`
 }
 
-/** A chain that may have the step, the model's turns since it began, and what it is called in words. */
+/** A chain that may have the step, and the number of the model's turns since. `message` is the index of the message that carries it. */
 interface Candidate {
   readonly chain: Instruction.InstructionChain
   readonly turns: number

@@ -19,7 +19,7 @@ export interface Found {
 /**
  * Counts the turns of the model from a message on.
  *
- * Messages of the assistant that follow each other are one turn, whatever is in them. Those of the system don't part them.
+ * Messages of the assistant that follow each other are one turn, whatever is in them. Messages of the system between them don't count.
  */
 export const countTurns = (messages: ReadonlyArray<WireMessage>, from: number): number => {
   let turns = 0
@@ -46,7 +46,7 @@ export const find = (messages: ReadonlyArray<WireMessage>): Found | undefined =>
   return undefined
 }
 
-/** The messages of a prompt, as those of a request on the wire are read. */
+/** Converts the messages of a prompt to the form that those of a request on the wire have. */
 export const fromPrompt = (prompt: Prompt.Prompt): ReadonlyArray<WireMessage> =>
   prompt.content.map((message) => ({
     role: message.role,

@@ -21,7 +21,7 @@ const saysSomething = Schema.makeFilter(({ length, text }: Said) =>
   text === undefined && length === undefined ? "Expected a text or a length" : undefined
 )
 
-/** The signature is what a provider has to prove the reasoning its own. */
+/** Reasoning. By its `signature`, a provider recognizes the reasoning as its own. */
 const Thought = Schema.Struct({ ...said, signature: Schema.optionalKey(Schema.String) }).check(saysSomething)
 
 /**
@@ -60,7 +60,7 @@ export const Citation = Schema.Struct({
 /** A source that a text cites. Its `title` is the `url` by default. */
 export interface Citation extends Schema.Schema.Type<typeof Citation> {}
 
-/** Each kind of message by the key that tells it, in the order in which they are tried. */
+/** The kinds of messages by their keys, in the order in which they are tried. */
 export const messages = {
   text_message: Schema.Struct({ text_message: Words }),
   text: Schema.Struct({ text: Schema.String }),
@@ -161,7 +161,7 @@ export const options = {
 
 const fields = { ...options, messages: Schema.optionalKey(Schema.Array(Message)) }
 
-/** How many words a step may say that are counted and not written: more than any model says at once. */
+/** How many words a step may ask for by `length`: more than any model says at once. */
 const mostWords = 100_000
 
 const wordsOf = (message: Message): number =>
@@ -173,14 +173,14 @@ const wordsOf = (message: Message): number =>
     ? message.text_with_citations
     : undefined)?.length ?? 0
 
-/** Why a step can't be taken as a whole, if it can't. */
+/** Why a step as a whole is invalid, if it is. */
 export const problem = (step: Schema.Struct.Type<typeof fields>): string | undefined => {
   const { cut, error, hang, messages = [], reasoning } = step
   if (messages.length === 0 && (error ?? reasoning ?? cut ?? hang) === undefined) {
     return "a step needs messages, reasoning, an error, a cut or a hang"
   }
   const words = messages.reduce((sum, message) => sum + wordsOf(message), reasoning?.length ?? 0)
-  if (words > mostWords) return `a step says at most ${mostWords} words by their number, not ${words}`
+  if (words > mostWords) return `a step may ask for at most ${mostWords} words by \`length\`, not ${words}`
   const used = new Set<string>()
   for (const message of messages) {
     if ("server_tool_use" in message) used.add(message.server_tool_use.name)
@@ -201,7 +201,8 @@ export const problem = (step: Schema.Struct.Type<typeof fields>): string | undef
  * - `cut` breaks the connection after this number of chunks, unless there is an `error`. After `hang` chunks nothing follows; `true` means
  *   0.
  * - `delay` is the time before the answer in milliseconds.
- * - `chunks` is how many characters a chunk has, or a list of such numbers, the last of which repeats.
+ * - `chunks` is how many characters a chunk has, or a list of such numbers, the last of which repeats. By default, texts and reasoning are
+ *   cut after words, and parameters every 16 characters.
  * - `usage` is what the answer reports, and `finish` its finish reason: both by default as in a `MockResponse` without them.
  * - `ids` go to the calls that have none, in order. `id`, or `id_message`, names the step in entries and messages.
  *

@@ -10,6 +10,6 @@ magna aliqua ut enim ad minim veniam quis nostrud exercitation ullamco laboris n
 aute irure dolor in reprehenderit in voluptate velit esse cillum dolore eu fugiat nulla pariatur excepteur sint occaecat
 cupidatat non proident sunt in culpa qui officia deserunt mollit anim id est laborum`.split(/\s/)
 
-/** So many words of the lorem ipsum, from its beginning, again and again. */
+/** The first `count` words of the lorem ipsum, which is repeated if it is too short. */
 export const words = (count: number): string =>
   Array.from({ length: count }, (_, index) => lorem[index % lorem.length]).join(" ")

@@ -108,7 +108,7 @@ class Reader {
     return undefined
   }
 
-  /** A key that nothing reads may be a slip of the pen, and does no harm. */
+  /** Warns of a key that nothing reads: it may be a typo. The step stays valid. */
   #unread(input: object, read: object, path: string): void {
     for (const key in input) if (!(key in read)) this.#wrong(pathOf(path, [key]), "Nothing reads this key")
   }
@@ -157,7 +157,7 @@ class Reader {
   }
 }
 
-/** A chain inside JSON text that is itself text: the tags are the same, but what they mark is escaped, once or more. */
+/** Unescapes a chain that is inside a JSON string: the tags stay as they are there, but the text between them is escaped, once or more. */
 const unescaped = (json: string): string | undefined => {
   try {
     const text: string = JSON.parse(`"${json}"`)

@@ -40,7 +40,7 @@ export const last = (text: string): Marked | undefined => {
     : marked
 }
 
-/** A text without what tags mark in it, and what is around that. A start that is never closed goes to the end. */
+/** Returns a text without its tags and what they mark. A start that is never closed marks the rest of the text. */
 export const unmarked = (text: string): string => {
   let [kept, depth, from] = ["", 0, 0]
   for (const match of text.matchAll(tags)) {

@@ -1,5 +1,5 @@
 /**
- * Handlers made of others: one for each agent, the first that has an answer, and one that is listened to.
+ * Handlers made of others: one for each agent, the first that has an answer, and one with functions of yours before and after it.
  *
  * @since 0.1.0
  */

@@ -43,14 +43,14 @@ export interface Case<out R = never> {
   readonly handler: Handler<R>
 }
 
-/** Checks whether a text is equal or matches, wherever a global expression stopped last. */
+/** Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. */
 export const matches = (text: string, expected: string | RegExp): boolean =>
   typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
 
 /** Checks that a predicate returned a boolean, because a promise would count as true. */
 export const truth = (holds: boolean): boolean => {
   if (typeof holds === "boolean") return holds
-  throw new TypeError(`A condition gave ${shown(holds)}, which is neither true nor false`)
+  throw new TypeError(`A condition returned ${shown(holds)}, which is neither true nor false`)
 }
 
 const holdsIn = (request: MockRequest, key: keyof Pattern, expected: unknown): boolean => {
@@ -112,7 +112,7 @@ type CaseServices<C> = C extends Case<infer R> ? R : never
 /** The fields of a request that one condition read. */
 type Seen = Map<string, unknown>
 
-/** Returns a view of a request that takes down what is read of it, for the condition that is tried last. */
+/** Returns a view of a request that notes which fields the last condition in `tried` reads. */
 const watched = (request: MockRequest, tried: ReadonlyArray<Seen>): MockRequest =>
   new Proxy(request, {
     get: (target, key) => {

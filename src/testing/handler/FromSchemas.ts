@@ -46,7 +46,7 @@ const calledSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
       : []
   )
 
-/** Returns the tools that are to be called next: all that weren't yet, and an answer by a tool only behind them. */
+/** Returns the tools to call next: all that weren't called yet, or if there are none, `final_answer`. */
 const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
   const { toolChoice, tools } = request
   if (toolChoice === "none") return []
@@ -74,15 +74,15 @@ const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
  *
  * **When to use**
  *
- * Use to see that an agent and its tools hold together, before you write a script. A handler that rejects its parameters doesn't fail the
+ * Use to see whether an agent works with its tools, before you write a script. A handler that rejects its parameters doesn't fail the
  * run: look at the results of its calls.
  *
  * **Details**
  *
- * All tools that weren't called since the user last spoke are called in one turn. Then the answer is a call of `final_answer` if that is
- * offered, or else the text `answer`. A request for JSON, as of `generateObject`, gets a value of its schema at once, and no tool is
- * called. A `toolChoice` is respected. The values depend only on the seed, the size, the agent's path, the tool or schema, and how often
- * the tool was called since the user last spoke.
+ * All tools that weren't called since the user last spoke are called in one turn, except for those that the provider runs itself. Then the
+ * answer is a call of `final_answer` if that is offered, or else the text `answer`. A request for JSON, as of `generateObject`, gets a
+ * value of its schema at once, and no tool is called. A `toolChoice` is respected. The values depend only on the seed, the size, the
+ * agent's path, the tool or schema, and how often the tool was called since the user last spoke.
  *
  * **Gotchas**
  *

@@ -15,7 +15,7 @@ const cut = (text: string): string => {
   return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line
 }
 
-/** A text in quotes, on one line, as long as there is room. */
+/** A text in quotes, on one line. A long text is cut. */
 export const shownText = (text: string): string => JSON.stringify(cut(text))
 
 const isLarge = (value: unknown): boolean =>

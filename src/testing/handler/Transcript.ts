@@ -86,7 +86,8 @@ const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequ
         (typeof check.content === "function" ? truth(check.content(result)) : Equal.equals(result, check.content))
       )
       if (isGiven) continue
-      const given = results.map(({ name, result }) => `${name} gave ${shown(result)}`).join(", ") || "no tool gave any"
+      const given = results.map(({ name, result }) => `${name} gave ${shown(result)}`).join(", ") ||
+        "no tool gave a result"
       return `${place} wants ${check.name ?? "a tool"} to give ${shownExpected(check.content)}, and ${given}`
     }
     const text = check.role === "system" ? request.system : said[user++]
@@ -172,7 +173,7 @@ export const transcript = (entries: ReadonlyArray<TranscriptEntry>): Handler => 
           next < steps.length
             ? `${steps.length - next} of ${steps.length} responses of a transcript`
             : checks.length > 0
-            ? `${checks.length} entries at the end of a transcript, behind which the model says nothing`
+            ? `${checks.length} entries at the end of a transcript, after which the model says nothing`
             : undefined
       }
     ]

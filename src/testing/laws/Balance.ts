@@ -1,5 +1,5 @@
 /**
- * What the events of a run must keep: every start has one end, by the fold that the runs themselves close with.
+ * Checks that every start event of a run has one end event. Runs use the same fold to find what they must close.
  *
  * @since 0.1.0
  */
@@ -8,7 +8,7 @@ import * as Underway from "../../domain/Underway.ts"
 
 type Event = AgentEvent.AgentEvent
 
-/** What an event is about: the agent, by the calls that lead to it, and the call or the check if it is one's. */
+/** What an event is about: an agent, given by the calls that lead to it, and for an event of a call or a check, that call or check. */
 const subject = (event: Event): string => [...event.calls, ...part(event)].join("/")
 
 const part = (event: Event): ReadonlyArray<string> =>
@@ -22,12 +22,17 @@ const part = (event: Event): ReadonlyArray<string> =>
 
 const nameOf = (start: Underway.Start): string => `${start._tag} ${subject(start)}`
 
-/** A mode's set-up and clean-up may enter and leave others: those stand inside each other. */
+/**
+ * Checks whether an event starts what is open. A mode's set-up and clean-up may enter and leave other modes, so those may be open twice.
+ */
 const isTwice = (place: Underway.Place | undefined, event: Event): boolean =>
   Underway.isStart(event) && event._tag !== "ModeEntering" && event._tag !== "ModeExiting" &&
   Underway.startsIn(place).some((start) => nameOf(start) === nameOf(event))
 
-/** Modes are set up, and moves between them taken, before an input begins a run; what they do then is theirs. */
+/**
+ * Checks whether an event is a mode's, or happens while one is entered or left. These may come before a run: modes are set up, and moves
+ * made, before an input begins it.
+ */
 const isOfMode = (place: Underway.Place | undefined, { _tag }: Event): boolean =>
   (_tag.startsWith("Mode") && !_tag.startsWith("Model")) || Underway.latest(place, "ModeEntering") !== undefined ||
   Underway.latest(place, "ModeExiting") !== undefined

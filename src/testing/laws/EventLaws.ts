@@ -1,5 +1,5 @@
 /**
- * The laws that the events of a run decide alone, each with what breaks it.
+ * The laws that need only the events of a run, each with a function that finds what breaks it.
  *
  * @since 0.1.0
  */
@@ -65,7 +65,7 @@ export const first = <A>(values: Iterable<A>, find: (value: A) => string | undef
   return undefined
 }
 
-/** Laws that the events of a run decide alone. */
+/** Laws that need only the events of a run. */
 export const pure: Readonly<Record<string, Pure>> = {
   "events are balanced": ({ events }) => imbalances(events)[0],
   "every event fits": ({ before, events, states }) =>

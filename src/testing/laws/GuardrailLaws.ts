@@ -1,5 +1,5 @@
 /**
- * The laws of a guardrail: of its check by itself, and of an agent that it stands on.
+ * The laws of a guardrail: of its verdicts alone, and of runs of an agent that has it.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,9 @@ import * as Plan from "./Plan.ts"
 import * as RunLaws from "./RunLaws.ts"
 import type * as RunSubject from "./Subject.ts"
 
-/** What a guardrail is tried with, all that it needs, and the answers that it checks if they aren't texts. */
+/**
+ * A guardrail, the services that it needs, the texts to try it with, and the schema of the answers that it checks, if they aren't texts.
+ */
 export interface Subject {
   readonly self: Any
   readonly layer: Layer.Layer<never, unknown, unknown>
@@ -44,7 +46,7 @@ interface Trial {
 
 const stages = Stage.literals
 
-/** Texts as they are, amid others, and any other text. */
+/** One of the texts, one of them inside another text, or any other text. */
 const textOf = (texts: Plan.Texts): Arbitrary.Arbitrary<string> => {
   const other = ofSchema(Schema.String)
   const known = pick(...texts)
@@ -118,7 +120,7 @@ export const trialsOf = (subject: Subject): Arbitrary.Arbitrary<Trial> => {
 
 const isHandoff = Schema.is(HandoffRequest)
 
-/** Says what is wrong with a value that shall stand in the place of another. */
+/** Says what is wrong with a replacement, if anything is. */
 const unfit = ({ output, self }: Subject, value: unknown): string | undefined => {
   const wanted = (isFit: boolean, what: string) => isFit ? undefined : `the replacement isn't ${what}`
   switch (internalsOf(self).on) {
@@ -139,13 +141,13 @@ const unfit = ({ output, self }: Subject, value: unknown): string | undefined =>
   }
 }
 
-const fits = "a check gives a verdict that fits where it stands"
+const fits = "a check returns a verdict that fits its stage"
 
 const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }: Trial) {
   const { judge } = internalsOf(subject.self)
   const ask = (value: unknown) =>
     Effect.suspend(() => {
-      // The arbitrary makes values of the guardrail's own subject; the type of any guardrail has lost which.
+      // The arbitrary makes values that this guardrail accepts, which the type of any guardrail doesn't say.
       const judged = judge(value as never, context as never)
       return Effect.isEffect(judged) ? judged : Effect.succeed(judged)
     })
@@ -153,7 +155,7 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
   const wrong = verdict._tag === "Replace" ? unfit(subject, verdict.value) : undefined
   if (wrong !== undefined) return breach(fits, wrong)
   const other = difference(yield* ask(value), verdict)
-  if (other !== undefined) return breach("the same is said of the same each time", other)
+  if (other !== undefined) return breach("a check returns the same verdict for the same value", other)
   if (verdict._tag !== "Replace") return undefined
   const again = yield* ask(deepFreeze(verdict.value))
   const issue = again._tag === "Replace"
@@ -164,13 +166,13 @@ const checked = Effect.fnUntraced(function*(subject: Subject, { context, value }
   return issue === undefined ? undefined : breach("a guardrail passes its own replacement", issue)
 })
 
-/** Gives the guardrail a place at each stage where it can stand. */
+/** Puts the guardrail at each stage that it can check. */
 const standing = (self: Any): Guardrails => {
   const { on } = internalsOf(self)
   return Object.fromEntries((on === "text" ? stages : [on]).map((stage) => [stage, [self]]))
 }
 
-/** An agent with a guardrail, that may call a tool which gives back what it is given, and hand over. */
+/** An agent with a guardrail. It may hand over, and call a tool that returns its parameter. */
 const guarded = ({ layer, output, self, texts }: Subject): RunSubject.Subject => {
   const Echo = Toolkit.make(Tool.make("say", {
     parameters: Schema.Struct({ text: Schema.Union([Schema.Literals(texts), Schema.String]) }),
@@ -185,7 +187,7 @@ const guarded = ({ layer, output, self, texts }: Subject): RunSubject.Subject =>
   return { runnable, layer: Layer.merge(layer, Echo.toLayer({ say: ({ text }) => Effect.succeed(text) })) }
 }
 
-/** Makes what returns the first law that a guardrail breaks in a trial. */
+/** Makes a function that returns the first law that a guardrail breaks in a trial. */
 export const breachesOf = (subject: Subject) => {
   const agent = guarded(subject)
   return Effect.fnUntraced(function*(trial: Trial) {

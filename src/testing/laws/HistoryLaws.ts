@@ -1,5 +1,5 @@
 /**
- * The laws of what changes a conversation on its way.
+ * The laws of a `history`: a function that changes a conversation before it crosses.
  *
  * @since 0.1.0
  */
@@ -28,10 +28,10 @@ export const breachOf = Effect.fnUntraced(
     if (problem !== undefined) return breach("what crosses is legal", problem)
     const again = yield* Effect.exit(change(conversation))
     const found = Exit.isSuccess(again) ? difference(again.value, changed) : String(again.cause)
-    if (found !== undefined) return breach("the same crosses each time", found)
+    if (found !== undefined) return breach("the same conversation crosses each time", found)
     const messages = changed.turns.flatMap(Conversation.toMessages)
     if (Conversation.hasOpenCalls(changed) || messages.length === 0) return undefined
-    // Without the opening of a prompt: that would stand for the user whom a history has lost.
+    // A prompt would have an opening, which would hide that a history has removed the user's message.
     const broken = ConversationRules.check(messages, { isHandedOver: true })
     return broken.length === 0 ? undefined : breach("what crosses is a prompt", ConversationRules.format(broken))
   }

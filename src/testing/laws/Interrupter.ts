@@ -18,8 +18,8 @@ const atOnceBehindThis = (task: () => void) => {
 /**
  * Counts the operations of all fibers under it, and interrupts one of them at an operation.
  *
- * `points` are, if it interrupts at none, the operations at which an interruption may differ from one at the operation before: while
- * nothing can interrupt the fiber, that is only noted, and comes when it can be again.
+ * If it interrupts at none, `points` are the operations at which an interruption may have another effect than at the operation before. An
+ * interruption of a fiber that can't be interrupted waits until it can be, so it has the same effect at all operations until then.
  */
 class Interrupter extends Scheduler.MixedScheduler {
   ops = 0
@@ -37,14 +37,14 @@ class Interrupter extends Scheduler.MixedScheduler {
     return super.shouldYield(fiber)
   }
   #notePoint(): void {
-    // A fiber of Effect knows it, though its type doesn't say so.
+    // A fiber has this field, though its type doesn't.
     const isOpen = (this.target as { readonly interruptible?: boolean } | undefined)?.interruptible !== false
     if (isOpen || this.#wasOpen) this.points.push(this.ops)
     this.#wasOpen = isOpen
   }
 }
 
-/** Runs a program to its end, and interrupts it at an operation: at none if that is 0. The scheduler has counted operations. */
+/** Runs a program to its end, and interrupts it at operation `at`, or at none if that is 0. The scheduler has the number of operations. */
 export const interruptAt = Effect.fnUntraced(function*<A, E, R>(self: Effect.Effect<A, E, R>, at: number) {
   const scheduler = new Interrupter(at)
   const fiber = yield* Effect.forkChild(Effect.provideService(self, Scheduler.Scheduler, scheduler))

@@ -8,14 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentEvent } from "../../domain/AgentEvent.ts"
 
-/** A law that is broken, how, and what the run told. */
+/** A broken law, how it is broken, and the events of the run. */
 export interface Breach {
   readonly law: string
   readonly issue: string
   readonly events: ReadonlyArray<AgentEvent>
 }
 
-/** Makes a breach. Without `events` it is of something that tells none. */
+/** Makes a breach. It has no `events` if nothing was run. */
 export const breach = (law: string, issue: string, events: Breach["events"] = []): Breach => ({ law, issue, events })
 
 /**
@@ -55,7 +55,7 @@ export class LawBroken extends Schema.TaggedError<LawBroken>("troupe/testing/Law
  * **Details**
  *
  * - `runs` is the number of random runs or values, 25 by default.
- * - `seed`: the same seed makes the same runs. By default each check makes others.
+ * - `seed`: the same seed makes the same runs. By default each check makes different runs.
  * - `replay` is that of a `LawBroken`: its run is checked first. If it breaks no law any more, random runs follow.
  *
  * @category models
@@ -91,8 +91,8 @@ const told = (event: AgentEvent): ReadonlyArray<string> =>
 const ends = "the check comes to its end"
 
 /**
- * Fails with the first breach that is found among random values, shrunk. A failure that isn't there any more is followed by a check of
- * others.
+ * Fails with the first breach that is found among random values, shrunk. If the value of `replay` breaks no law any more, random values
+ * are checked.
  */
 export const check = <A>(
   subject: string,

@@ -19,7 +19,7 @@ import { paramsOf } from "../ToolParams.ts"
 const upTo = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
 /**
- * A call: of which of the tools that are offered, and with which parameters. One in four fits nothing. Here and below everything is drawn as
+ * A call: which of the offered tools is called, and with which parameters. One in four fits nothing. Here and below everything is drawn as
  * a number, because a failure shrinks towards 0, and literals don't shrink.
  */
 const Call = Schema.Struct({ tool: upTo(11), params: upTo(20), misfits: upTo(3) })
@@ -32,7 +32,7 @@ const answerFields = {
   fails: upTo(15)
 }
 
-/** Texts, of which a failure shrinks towards the first. */
+/** Texts. A failure shrinks towards the first of them. */
 export type Texts = readonly [string, ...Array<string>]
 
 const decisions = ["leaves", "approves", "denies", "does both"] as const
@@ -126,7 +126,7 @@ const answer = (plan: Plan, request: MockRequest) =>
     return said.chunks > 0 ? MockResponse.chunked(response, said.chunks) : response
   })
 
-/** The model of a plan: the same answer to the same state, in any process. `hear` is told each request. */
+/** The model of a plan: the same answer to the same state, in any process. `hear` is called with each request. */
 export const modelOf = (plan: Plan, hear: (request: MockRequest) => void = () => {}) =>
   MockModel.layer(
     MockModel.make((request) => {

@@ -1,5 +1,5 @@
 /**
- * The law that a run goes on from each of its states as if it had never stopped, and the states for which it says nothing.
+ * The law that a run continues from each of its states as if it had never stopped, and the states to which it doesn't apply.
  *
  * @since 0.1.0
  */
@@ -14,8 +14,8 @@ import type { Plan } from "./Plan.ts"
 import { settled, type Subject } from "./Subject.ts"
 
 /**
- * Checks whether a state stands behind an answer that a guardrail blocked or that broke off, before the next answer or the end of the
- * run: the agent asks its model again there, for another price.
+ * Checks whether a state comes after an answer that a guardrail blocked or that broke off, and before the next answer or the end of the
+ * run. A run that continues there asks its model again, and has other costs.
  */
 const isBlocked = ({ events }: Observed, index: number): boolean => {
   const at = events.findLastIndex((event, at) =>
@@ -28,7 +28,9 @@ const isBlocked = ({ events }: Observed, index: number): boolean => {
     )
 }
 
-/** Checks whether a state stands in front of the end of an answer that was paid for and not taken: a new run pays for its own. */
+/**
+ * Checks whether a state comes before the end of a paid answer that wasn't used. A run that continues there pays for an answer of its own.
+ */
 const isInDiscarded = ({ events }: Observed, index: number): boolean => {
   const end = events.slice(index + 1).find(({ _tag }) => _tag === "ModelResponded" || _tag === "ModelCallFailed")
   return end?._tag === "ModelCallFailed" && end.usage !== undefined
@@ -42,7 +44,7 @@ const meetsLimit = (events: ReadonlyArray<AgentEvent>): boolean =>
     (event._tag === "RunFailed" && (event.error.tag === "StepLimitReached" || event.error.tag === "BudgetExceeded"))
   )
 
-/** Checks whether a state stands in a request of a called agent that works beside others. */
+/** Checks whether a called agent that works in parallel with others is waiting for its model in a state. */
 const isBesideOthers = ({ events }: Observed, index: number): boolean =>
   events.slice(0, index + 1).some(({ _tag, calls }, start) => {
     if (_tag !== "ModelCallStarted" || calls.length === 0) return false
@@ -54,8 +56,8 @@ const isBesideOthers = ({ events }: Observed, index: number): boolean =>
   })
 
 /**
- * Checks whether a limit was met while an answer was under way in a state. The run takes that answer; one that is continued from the state
- * doesn't ask for it again, or lets another agent ask.
+ * Checks whether a limit was met while an answer was under way in a state. The run uses that answer. A run that continues from the state
+ * needn't ask for it again, or may let another agent ask.
  */
 const isOvertaken = Effect.fnUntraced(function*(
   subject: Subject,

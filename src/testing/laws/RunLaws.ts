@@ -54,8 +54,8 @@ const interrupted = Effect.fnUntraced(function*(subject: Subject, plan: Plan, fr
 const maxRounds = 3
 
 /**
- * Decides what waits for approval, and gives the results that are awaited: `undefined` if nothing waits, or nothing more is decided. What
- * somebody gives needn't fit the tool: then the call fails.
+ * Decides on calls that wait for approval, and gives calls the results that they await. Returns `undefined` if no call waits, or if nothing
+ * more is decided. A given result needn't fit the tool: then the call fails.
  */
 const decided = (state: AgentState.AgentState, { decides }: Plan, round: number): AgentState.AgentState | undefined => {
   const waiting = AgentState.pendingApprovals(state)
@@ -77,7 +77,7 @@ const decided = (state: AgentState.AgentState, { decides }: Plan, round: number)
 
 const dies = "nothing in a run dies"
 
-/** Looks at a run, and returns it, or the first law that it breaks. What it tells is put into `events`. */
+/** Checks a run, and returns it, or the first law that it breaks. Its events are added to `events`. */
 const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: Start, events: Array<AgentEvent>) {
   const streamed = new Requests()
   const plain = new Requests()
@@ -96,7 +96,7 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
   const run = observed(from, events, exit)
   if (events.length === 0) {
     const hasEnded = typeof from !== "string" && AgentStatus.isTerminal(from.status)
-    return hasEnded ? run : { law: "a run tells what it does", issue: String(exit), events }
+    return hasEnded ? run : { law: "a run emits events", issue: String(exit), events }
   }
   const breach = (law: string, issue: string | undefined): Breach | undefined =>
     issue === undefined ? undefined : { law, issue, events }
@@ -113,13 +113,13 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
     difference(plainly, run.last) ?? difference(errorOf(told), errorOf(exit), "the error")
   ) ??
     breach("a run asks its models the same each time", difference(plain.prompts, streamed.prompts, "the requests")) ??
-    breach("a run goes on from each of its states as if it had never stopped", yield* resumes(subject, plan, run))
+    breach("a run continues from each of its states as if it had never stopped", yield* resumes(subject, plan, run))
   if (found !== undefined) return found
   const cut = yield* interrupted(subject, plan, from)
   return cut === undefined ? run : { law: "an interruption leaves a legal state", ...cut }
 })
 
-/** Returns the first law that runs of a plan break: one from what the user says, and one from each decision on what waits. */
+/** Returns the first law that runs of a plan break: one run begins with what the user says, and one with each decision on what waits. */
 export const breachOf = Effect.fnUntraced(function*(subject: Subject, plan: Plan) {
   let from: Start | undefined = plan.input
   const before: Array<AgentEvent> = []

@@ -28,8 +28,8 @@ const restoring = "what is saved is restored"
 const wholeness = "a reader during a save finds the new state or the one before"
 
 /**
- * Returns the first law that a store breaks with values of its own: reading a session from a store that takes keys for the same might never come
- * to an end, and a session seldom writes over a value.
+ * Returns the first law that a store breaks with plain values. They are tried without a session, which might read for ever from a store
+ * that confuses keys, and seldom overwrites a value.
  */
 const breachOfValues = Effect.gen(function*() {
   const { KeyValueStore } = yield* Effect.promise(() => import("effect/persistence/KeyValueStore"))

@@ -11,7 +11,7 @@ import type * as AgentState from "../../domain/AgentState.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import { modelOf, type Plan } from "./Plan.ts"
 
-/** What is looked at: what runs, and all that it needs beside a model. */
+/** What is checked: an agent or a group, and everything that it needs besides a model. */
 export interface Subject {
   readonly runnable: Agent.Runnable<string, unknown, unknown, unknown>
   readonly layer: Layer.Layer<never, unknown, unknown>
@@ -36,7 +36,7 @@ const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
     return Effect.provideService(self, Clock.Clock, stopped)
   })
 
-/** Runs a program with a model that follows a plan, which tells `hear` what it is asked. */
+/** Runs a program with a model that follows a plan, and calls `hear` with each request. */
 export const within = <A, E>(
   { layer }: Subject,
   plan: Plan,
@@ -48,7 +48,7 @@ export const within = <A, E>(
     unknown
   >
 
-/** Goes on from a state. Its layer was built before, so it is a defect where it can't be built again. */
+/** Continues from a state. The subject's layer was built before, so it is a defect if it can't be built again. */
 export const settled = (
   subject: Subject,
   plan: Plan,

@@ -13,7 +13,7 @@ const unkeyed = "You didn't provide an API key. You need to provide your API key
   "accessing the API from your browser and are prompted for a username and password. You can obtain an API key from " +
   "https://platform.openai.com/account/api-keys."
 
-/** A key as OpenAI shows it to those who may see it: its ends, unless it is short. */
+/** A key as OpenAI's error shows it: only the ends of a long key, and all of a short one. */
 const masked = (key: string): string =>
   key.length <= 12 ? key : `${key.slice(0, 8)}${"*".repeat(key.length - 12)}${key.slice(-4)}`
 
@@ -42,7 +42,7 @@ const checkAnthropic = (headers: Headers, apiKey: string): Refusal | undefined =
   )
 }
 
-/** A version is a day. Which days are doesn't matter here: the newest client may send one that nobody knew of. */
+/** A version is a date. Any date is accepted, since the newest client may send one that isn't known here. */
 const checkVersion = ({ "anthropic-version": version }: Headers): Refusal | undefined =>
   version !== undefined && /^\d{4}-\d\d-\d\d$/.test(version) ? undefined : Refusals.ofStatus(
     "anthropic-messages",
@@ -52,7 +52,7 @@ const checkVersion = ({ "anthropic-version": version }: Headers): Refusal | unde
       : `anthropic-version: "${version}" is not a valid version`
   )
 
-/** Why a provider refuses a request for its headers, if it does. Without a key of its own it takes any, and none. */
+/** Why a provider refuses a request for its headers, if it does. If no `apiKey` is set, it accepts any key, and none. */
 export const check = (
   protocol: Protocol["name"],
   headers: Headers,

@@ -29,7 +29,7 @@ export interface AskedBy<Name extends string, Body> {
   readonly system: string
   /** In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
   readonly messages: ReadonlyArray<WireMessage>
-  /** The same as `effect/ai` has it. */
+  /** The conversation as a prompt of `effect/ai`. */
   readonly prompt: Prompt.Prompt
   /** With the JSON schema of their parameters. */
   readonly tools: ReadonlyArray<Tool.Any>
@@ -65,14 +65,14 @@ export type Responses = Of<"openai-responses">
 /** What a request for a message asks for. */
 export type Messages = Of<"anthropic-messages">
 
-/** What is made of a request where it is looked at, once. */
+/** What is made of a request once, when it is first read. */
 interface Made {
   readonly prompt: () => ReadonlyArray<Prompt.MessageEncoded>
   readonly tools: () => ReadonlyArray<Tool.Any>
   readonly responseFormat: () => Format
 }
 
-/** Makes what a request asks for. Its prompt, its tools and its format are made where they are looked at. */
+/** Makes what a request asks for. Its prompt, its tools and its format are made when they are first read. */
 export const make = <Name extends string, Body>(
   read: Omit<AskedBy<Name, Body>, keyof Made | "system"> & { readonly instructions?: string },
   made: Made
@@ -114,7 +114,7 @@ export const tool = (
 export const ownTool = (provider: string, type: string, name: string): Tool.Any =>
   Tool.providerDefined({ id: `${provider}.${type}`, customName: name, providerName: name })()
 
-/** The result of a tool. What is JSON is read as that, as clients send it. */
+/** The result of a tool. If its text is JSON, it is parsed, since clients send results as JSON. */
 export const resultOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -125,7 +125,7 @@ export const resultOf = (text: string): unknown => {
 
 const dataUrl = /^data:([^;,]+)[^,]*,(.*)$/s
 
-/** A file at a URL, which may be its data. */
+/** A file at a URL. The URL may hold the file's data itself. */
 export const fileOf = (url: string, mediaType: string, fileName?: string | null): Prompt.FilePartEncoded => {
   const [, type, data] = dataUrl.exec(url) ?? []
   const named = typeof fileName === "string" ? { fileName } : undefined
@@ -134,7 +134,7 @@ export const fileOf = (url: string, mediaType: string, fileName?: string | null)
     : { type: "file", mediaType: type, data, ...named }
 }
 
-/** A file that the provider keeps, given by its id, which stands beside the data under the name of the provider too. */
+/** A file that the provider keeps, given by its id. The id is its data, and is also in its options under the provider's name. */
 export const fileById = (
   provider: "openai" | "anthropic",
   fileId: string,

@@ -14,11 +14,11 @@ export interface Body {
   readonly end: "sent" | "cut" | "hanging"
 }
 
-/** Writes a frame as the wire has it. An event without a name is a message, which goes without saying. */
+/** Writes a frame as the wire has it. The default name of an event is `message`, which the encoder leaves out. */
 const encode = ({ data, event = "message" }: SseFrame): string =>
   Sse.encoder.write({ _tag: "Event", event, id: undefined, data })
 
-/** The frames up to a number of pieces, and none that says that the response finishes. */
+/** The frames up to a number of pieces, without those that finish the response. */
 const upTo = (frames: ReadonlyArray<SseFrame>, pieces: number): ReadonlyArray<SseFrame> => {
   let end = 0
   for (let index = 0, rest = pieces; index < frames.length && rest > 0; index++) {
@@ -58,7 +58,7 @@ export const stream = (protocol: Protocol, reading: Reading, delivery: Delivery,
     : { frames: [...sent, error].map(encode), end: "sent" }
 }
 
-/** A server has written what it was given once the event loop has turned. Before, it would lose that with the rest. */
+/** Waits for a turn of the event loop. By then the server has written what it was given, which an earlier break would lose. */
 const afterFlush = (then: () => void): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(() => {
@@ -68,8 +68,8 @@ const afterFlush = (then: () => void): Promise<void> =>
   })
 
 /**
- * What a body is sent by: it tells how it ended. It breaks off once the request is aborted, and ends where it hangs once
- * `closing` is. The request itself is held here, since one that nobody holds doesn't learn that it is aborted.
+ * Makes the stream that sends a body, and calls `ended` with how it ended. The stream fails when the request is aborted. If it hangs, it
+ * fails when `closing` is aborted. It holds the request, because a request that is garbage collected doesn't notice that it is aborted.
  */
 export const readable = (
   { end, frames }: Body,

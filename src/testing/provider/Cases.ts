@@ -53,7 +53,7 @@ export const tagsOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey
   return [...new Set(types.flatMap((type) => type === undefined ? [] : literalsOf(type)))]
 }
 
-/** The cases that a value may be of, by their tags, with the way to it. `stuck` is a tag that means none. */
+/** The cases that a value may be of, by their tags, with the way to it. `stuck` is the key of a tag that no case has. */
 export const narrow = (
   union: SchemaAST.Union,
   value: { readonly [key: PropertyKey]: unknown },

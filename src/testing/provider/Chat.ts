@@ -1,8 +1,8 @@
 /**
  * OpenAI's chat completions, as `POST /v1/chat/completions` speaks them.
  *
- * Reasoning is sent as `reasoning_content`, as the providers do that follow OpenAI's protocol and show it. Where a request
- * asks for several choices, they all say the same.
+ * Reasoning is sent as `reasoning_content`, as providers do that follow OpenAI's protocol and show reasoning. If a request asks for several
+ * choices, they all say the same.
  *
  * @since 0.1.0
  */
@@ -27,7 +27,7 @@ const finishReasons: Readonly<Record<Response.FinishReason, string>> = {
   "unknown": "stop"
 }
 
-/** Of several choices that are said, each counts, unless the script counts them itself. */
+/** The usage of a response. The tokens of each choice count, unless the script sets the output tokens itself. */
 const usageOf = (delivery: Delivery.Delivery, asked: Asked.Chat): Fields => {
   const { cached, input, ...each } = tokensOf(delivery, asked)
   const times = delivery.usage?.output === undefined ? choicesOf(asked) : 1
@@ -104,7 +104,7 @@ const whole: Writing<Asked.Chat>["whole"] = (delivery, asked, ids) => {
   }
 }
 
-/** The deltas of a stream's parts. Calls are counted, and so are the characters said. */
+/** The deltas of a stream's parts. It counts calls for their indices, and characters for the positions of citations. */
 const deltas = () => {
   const calls = new Map<string, number>()
   let position = 0

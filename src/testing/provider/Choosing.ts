@@ -30,7 +30,7 @@ const lastUserText = ({ messages }: Asked): string => {
 
 const fallback = (asked: Asked) => ({ by: "fallback", response: MockResponse.text(lastUserText(asked)) })
 
-/** What a handler answers to a request, its error too. */
+/** Asks the handler. Its error is a response, too. */
 const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect<Chosen, never, R> => {
   const { messages } = asked
   const iteration = countTurns(messages, messages.findLastIndex(({ role }) => role === "user") + 1)
@@ -44,7 +44,7 @@ const ask = <R>(asked: Asked, number: number, handler: Answer<R>): Effect.Effect
   })
 }
 
-/** Chooses who answers a request. Where a chain has no step for it, a handler does, unless that isn't allowed. */
+/** Chooses what answers a request: a step of its chain, or else the handler, unless there is a chain and the provider is strict. */
 export const choose = <R>(
   asked: Asked,
   arrived: Arrived,

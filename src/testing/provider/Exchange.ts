@@ -66,7 +66,7 @@ export class Exchange {
     this.write({ outcome, endedAt: this.#clock.currentTimeMillisUnsafe() })
   }
 
-  /** Notes what isn't as it should be, though the request is answered, and returns the logging of it. */
+  /** Notes warnings of a request that is answered all the same, and returns an Effect that logs them. */
   warn(lines: ReadonlyArray<string>): Effect.Effect<void> {
     if (lines.length === 0) return Effect.void
     this.#warnings.push(...lines)
@@ -74,7 +74,7 @@ export class Exchange {
     return Effect.logWarning(...lines)
   }
 
-  /** Answers with JSON that no model says. */
+  /** Answers with JSON that isn't a model's, such as the list of models. */
   tell(by: string, body: Schema.Json): Response {
     return this.#send(by, 200, json, JSON.stringify(body))
   }
@@ -85,7 +85,7 @@ export class Exchange {
     return this.#send(by, refusal.status, { ...json, ...refusal.headers }, body)
   }
 
-  /** Refuses the request because nothing was foreseen for it. No client tries that again. */
+  /** Refuses the request because no script answers it. A header tells clients not to try again. */
   miss(status: number, reason: string, isDefect = false): Response {
     this.#journal.miss({ number: this.number, reason, isDefect })
     return this.refuse("nobody", {
@@ -94,7 +94,7 @@ export class Exchange {
     })
   }
 
-  /** Sends an error of HTTP as it is, and without a body the provider's. */
+  /** Sends an error of HTTP as it is. If it has no body, the provider's own error body is sent. */
   fail(by: string, { body, headers, status }: HttpFailure): Response {
     const isText = typeof body === "string"
     const { error, name } = this.#protocol

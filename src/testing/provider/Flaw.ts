@@ -1,5 +1,5 @@
 /**
- * What is wrong with a body, as its schema has it: the first thing, and where. Providers say it in their own words.
+ * The first thing in a body that doesn't fit its schema, and where. Providers say it in their own words.
  *
  * @since 0.1.0
  */
@@ -29,7 +29,7 @@ interface Mistyped extends At {
   readonly value: unknown
 }
 
-/** A value isn't one of a few. As a tag, it tells no case of a union. */
+/** A value isn't one of those that are allowed. If it is a tag, no case of the union has it. */
 interface Unsupported extends At {
   readonly _tag: "Unsupported"
   readonly isTag: boolean
@@ -57,7 +57,7 @@ interface Unknown extends UnknownFields {
 /** The first thing that is wrong with a body. */
 export type Flaw = Missing | Mistyped | Unsupported | Empty | Unfit | Unknown
 
-/** What a value was to be, as the schema's own annotation has it, or else as a type of JSON. */
+/** The type that a value should have, by the schema's own annotation, or else a type of JSON. */
 const expectedOf = (ast: SchemaAST.AST): string => {
   const own = ast.annotations?.expected
   if (typeof own === "string") return own
@@ -151,9 +151,8 @@ const flawOf = (issue: SchemaIssue.Issue, value: unknown, at: ReadonlyArray<Step
 }
 
 /**
- * Makes what reads bodies by a schema that changes nothing, so that the body itself comes out, with all that the schema
- * leaves open. What doesn't fit is refused for its first flaw, fields that the provider doesn't know unless they are to be
- * taken, and what fits may still be refused for what it means.
+ * Makes a function that reads bodies by a schema that changes nothing: it returns the body itself, with fields that the schema leaves open.
+ * It refuses a body that doesn't fit, for its first flaw. It refuses unknown fields unless `takesUnknown` is set, and what `check` refuses.
  */
 export const reader = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,

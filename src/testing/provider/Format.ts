@@ -31,7 +31,7 @@ interface Inner {
   readonly schema: Readonly<Record<string, unknown>>
 }
 
-/** All schemas of objects in a schema, from the outermost on. */
+/** The schemas of objects in a schema, from the outermost on. It looks into `properties`, `items`, `anyOf` and `$defs`. */
 const objectsIn = (schema: unknown, context: ReadonlyArray<string> = []): ReadonlyArray<Inner> => {
   if (!Predicate.isObject(schema)) return []
   const within = (key: string): ReadonlyArray<Inner> =>

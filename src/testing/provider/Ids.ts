@@ -6,7 +6,7 @@
 import type * as Schema from "effect/Schema"
 import type { Ids } from "./Protocol.ts"
 
-/** A hash of 53 bits. It isn't meant to resist anybody. */
+/** A hash of 53 bits, which isn't meant for security. */
 export const hash = (text: string, seed = 0): number => {
   let high = 0xdeadbeef ^ seed
   let low = 0x41c6ce57 ^ seed

@@ -26,9 +26,9 @@ export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
  * **Details**
  *
  * - `number` counts the requests from 1. `protocol` is `undefined` if no model is served at the path.
- * - `by` says in words what answered: a handler, a step of a chain, a status of `status`, a refusal, the fallback. `step` is the place of
- *   the step.
- * - `miss` says why no script answered the request.
+ * - `by` says in words what answered: a handler, a step of a chain, a status of the option `status`, a refusal, the fallback. `step` is the
+ *   place of the step.
+ * - `miss` says why no script answered the request, or why its chain didn't and the handler answered instead.
  * - `warnings` say what is wrong in the instruction chain that it carries, and which parts of the response the protocol has no place for.
  * - `asked` is what the request asks for, if the provider accepts it, and `response` what the script answers. `status` is missing until
  *   there is a response.
@@ -58,7 +58,8 @@ export interface Entry {
 }
 
 /**
- * Why no script answered the request of this `number`. With `isDefect` its handler died, and the reason says how.
+ * Why no script answered the request of this `number`, or why its chain didn't and the handler answered instead. With `isDefect` the
+ * handler or the mock itself died, and the reason says how.
  *
  * @category models
  * @since 0.1.0
@@ -103,7 +104,7 @@ class Misses {
 /** The last requests and misses, up to a number of them, and how many there were. */
 export class Journal {
   readonly misses: Misses
-  /** Those of the misses in which a handler died, apart, so that they aren't lost among the others. */
+  /** The misses with `isDefect`. They are kept apart, so that later misses don't push them out. */
   readonly defects: Misses
   readonly #limit: number
   readonly #entries = new Map<number, Entry>()

@@ -7,7 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as SchemaAST from "effect/SchemaAST"
 import { membersOf, narrow, type Step } from "./Cases.ts"
 
-/** Makes an annotation of a struct: it has no other fields than its own and these, which the provider knows and nothing here reads. */
+/** Makes an annotation of a struct. Besides the struct's own fields the provider knows only these, which nothing here reads. */
 export const knowing = (...names: ReadonlyArray<string>): { readonly knows: ReadonlyArray<string> } => ({
   knows: names
 })

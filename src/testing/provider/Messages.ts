@@ -1,8 +1,8 @@
 /**
  * Anthropic's messages, as `POST /v1/messages` speaks them.
  *
- * Where a request turns thinking on, a turn that calls tools begins with a block of it, as a model would: an empty one
- * unless the script has reasoning there.
+ * If a request turns thinking on, a turn that calls tools begins with a block of thinking, as a model's does. The block is empty unless the
+ * script has reasoning there.
  *
  * @since 0.1.0
  */
@@ -104,7 +104,7 @@ const message = (
   }
 })
 
-/** The block of thinking that a model begins its turn with where it calls tools, unless the response does. */
+/** The block of thinking with which a model begins a turn that calls tools, unless the response begins with one. */
 const thoughtOf = (
   { parts }: Delivery.Delivery,
   asked: Asked.Messages
@@ -125,7 +125,7 @@ const whole: Writing<Asked.Messages>["whole"] = (delivery, asked, ids) => {
 
 const frame = (event: WireEvent): SseFrame => ({ event: event.type, data: JSON.stringify(event) })
 
-/** The events of a delivery's chunks. The last of each ends a piece. */
+/** The events of a delivery's chunks. The last event of a chunk ends a piece. */
 const blocks = (delivery: Delivery.Delivery, asked: Asked.Messages, ids: Ids): ReadonlyArray<SseFrame> => {
   const chunks = Delivery.toChunks(delivery).map((chunk) => chunk.filter(shows))
   const thoughts = thoughtOf(delivery, asked).flatMap((): ReadonlyArray<Response.StreamPartEncoded> => [

@@ -41,7 +41,7 @@ const toolUse = (
 
 const withoutCaller = /^(?!web_)/
 
-/** Results of a search have fields that no script cares for. */
+/** Adds the fields that results of a search have and scripts leave out. */
 const contentOf = (name: string, result: unknown): unknown =>
   name === "web_search" && Array.isArray(result)
     ? result.map((found: unknown) =>

@@ -1,7 +1,7 @@
 /**
  * The body of a request for a message.
  *
- * Messages of checks are Anthropic's, behind the path of the value.
+ * The messages of checks are Anthropic's, without the path of the value, which precedes them.
  *
  * @since 0.1.0
  */

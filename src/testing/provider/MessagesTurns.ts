@@ -84,7 +84,7 @@ const isThought = ({ type }: MessagesBlock): boolean => type === "thinking" || t
 
 const documentation = "https://docs.claude.com/en/docs/build-with-claude/extended-thinking"
 
-/** Where thinking is on, the turn that is going on began with it. Turns before the user last spoke may have lost it. */
+/** If thinking is on, the model's turn since the user last spoke must begin with thinking. Earlier turns may have lost theirs. */
 const checkThought = (turns: ReadonlyArray<Turn>): Refusal | undefined => {
   const asked = turns.findLastIndex(({ blocks, role }) =>
     role === "user" && blocks.some(({ block }) => !isResult(block))

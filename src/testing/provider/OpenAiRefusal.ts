@@ -42,7 +42,7 @@ const kindOf = (value: unknown): string =>
     ? "an object"
     : `a ${typeof value}`
 
-/** What a value was to be. An annotation of the schema says it in OpenAI's words. */
+/** OpenAI's words for the types that a value should have. Other annotations of schemas are in OpenAI's words already. */
 const expectations: Readonly<Record<string, string>> = {
   string: "a string",
   integer: "an integer",
@@ -112,14 +112,14 @@ export const refuseFlaw = (flaw: Flaw): Refusal => {
   }
 }
 
-/** A schema of JSON that is to be kept strictly, if that is asked for. */
+/** A JSON schema. If `strict` is set, answers must keep it strictly. */
 interface Strict {
   readonly name: string
   readonly schema?: Schema.JsonObject | null | undefined
   readonly strict?: boolean | null | undefined
 }
 
-/** Refuses a schema that can't be kept strictly, where it is to be. */
+/** Refuses a schema that must be kept strictly and can't be. */
 export const checkStrict = (
   what: "function" | "response_format",
   { name, schema, strict }: Strict,
@@ -130,14 +130,14 @@ export const checkStrict = (
   return problem === undefined ? undefined : refuse(`Invalid schema for ${what} '${name}': ${problem}`, param, code)
 }
 
-/** Refuses a function whose parameters can't be kept strictly, where they are to be. */
+/** Refuses a function whose parameters must be kept strictly and can't be. */
 export const checkFunction = (
   { parameters: schema, ...named }: Omit<Strict, "schema"> & { readonly parameters?: Strict["schema"] },
   at: string
 ): Refusal | undefined =>
   checkStrict("function", { ...named, schema }, `${at}.parameters`, "invalid_function_parameters")
 
-/** Refuses options of a stream where there is none. */
+/** Refuses `stream_options` in a request that isn't streamed. */
 export const checkStream = (
   { stream, stream_options: options }: { readonly stream?: boolean | null; readonly stream_options?: object | null }
 ): Refusal | undefined =>

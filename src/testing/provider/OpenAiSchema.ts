@@ -1,7 +1,7 @@
 /**
  * What the bodies of OpenAI's two protocols have in common.
  *
- * Messages of checks are OpenAI's, behind `Invalid '<parameter>': `, and titles are its codes.
+ * The messages of checks are OpenAI's, without `Invalid '<parameter>': `, which precedes them. Their titles are OpenAI's codes.
  *
  * @since 0.1.0
  */
@@ -60,7 +60,7 @@ export const tool = {
   strict: optional(Schema.Boolean)
 }
 
-/** JSON of a schema, as an answer may be asked for. */
+/** A JSON schema that a request has for its answer. */
 export const jsonSchema = {
   name: Named,
   description: optional(Schema.String),

@@ -24,7 +24,7 @@ export interface Refusal {
   readonly code?: string
   readonly param?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Clients ask again by themselves, without what is refused. */
+  /** Clients try again by themselves, without what was refused. */
   readonly isRecoverable?: true
 }
 
@@ -54,7 +54,7 @@ export interface Ids {
   readonly created: number
 }
 
-/** A request that a provider takes, and how it writes a response to it. */
+/** A request that a provider accepts, and how it writes a response to it. */
 export interface Reading {
   readonly asked: Asked
   /** The body of a response that isn't streamed. */
@@ -102,12 +102,12 @@ export const piece = (frames: ReadonlyArray<SseFrame>): ReadonlyArray<SseFrame> 
 export interface Protocol {
   readonly name: Asked["protocol"]
   readonly path: string
-  /** Reads a body, or refuses it where the provider would, unless it is to take fields that the provider doesn't know. */
+  /** Reads a body, or refuses it as the provider would. With `takesUnknown` it accepts fields that the provider doesn't know. */
   readonly read: (body: unknown, takesUnknown: boolean) => Result.Result<Reading, Refusal>
   /** The body of an error, in a response with this id. */
   readonly error: (refusal: Refusal, id: string) => Schema.Json
-  /** An error in the middle of a stream, behind so many frames, where the protocol has one. */
+  /** An error in the middle of a stream, after `index` frames, if the protocol has such errors. */
   readonly streamError: (refusal: Refusal, index: number) => SseFrame | undefined
-  /** The headers of any response, as its id and the version. */
+  /** The headers of any response, such as its id and the version. */
   readonly headers: (id: string) => Readonly<Record<string, string>>
 }

@@ -95,7 +95,7 @@ const codes = (protocol: Protocol["name"], reason: AiError.AiErrorReason): Parti
   }
 }
 
-/** The error of which a client makes the error of a script. */
+/** The provider's error that a client turns into the error of a script. */
 export const ofError = (protocol: Protocol["name"], { reason }: AiError.AiError): Refusal => {
   const status = ("http" in reason ? reason.http?.response?.status : undefined) ?? statuses[reason._tag] ?? 500
   const message = "description" in reason ? reason.description : undefined

@@ -159,7 +159,7 @@ export const protocol: Protocol = {
   path: "/v1/responses",
   read: reading(read, fromRequest, { whole, frames, omits }),
   error,
-  // The reference has its fields in the event, and clients have met them inside of `error`: each finds its own.
+  // OpenAI's reference has the fields in the event, and some clients expect them inside of `error`, so they are in both.
   streamError: ({ code, message, param, type }, index) => {
     const said = { code: code ?? type, message, param: param ?? null }
     const event: Schema.Json = { type: "error", sequence_number: index, ...said, error: { type, ...said } }

@@ -81,7 +81,7 @@ export class Items {
     return { id, type: "image_generation_call", status: "completed", result: part.data }
   }
 
-  /** A call of a tool of the provider's, with its result: a search, or else that of a server of tools, which may ask for an approval before. */
+  /** A call that the provider runs, with its result: a search, or a call of a tool server, which may first ask for an approval. */
   serverCall({ id: callId, metadata, name, params }: Response.ToolCallPartEncoded): Item {
     const approval = this.#approvals.get(callId)
     if (approval !== undefined) {

@@ -9,7 +9,7 @@ import { first } from "./Refusals.ts"
 import { thoughtOf } from "./ResponsesItems.ts"
 import { isMessage, isOutput, itemsOf, type ResponsesItem, type ResponsesRequest } from "./ResponsesRequest.ts"
 
-/** A call has its output, and an output its call. One that is only referred to may be any. */
+/** Each call has an output, and each output a call. A reference to a call may stand for any call, since it has no `call_id`. */
 const checkOutputs = (items: ReadonlyArray<ResponsesItem>): Refusal | undefined => {
   const open = new Set<string>()
   const called = new Set<string>()

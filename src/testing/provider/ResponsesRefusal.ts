@@ -10,7 +10,7 @@ import { first } from "./Refusals.ts"
 import { checkItems } from "./ResponsesOrder.ts"
 import { isNamed, ResponsesRequest } from "./ResponsesRequest.ts"
 
-/** OpenAI names an item or a part of an unknown type by its place, and not by its type's. */
+/** OpenAI refuses an unknown type of an item or a part at the place of the item or part, not at that of its field `type`. */
 const refuseShape = (flaw: Flaw.Flaw): Refusal =>
   refuseFlaw(
     flaw._tag === "Unsupported" && flaw.at.at(-1) === "type" ? { ...flaw, at: flaw.at.slice(0, -1) } : flaw

@@ -203,7 +203,7 @@ export type ResponsesMessage = Extract<ResponsesItem, { readonly role: string }>
 /** Content of a message or an output, text or parts. */
 export type ResponsesContent = ResponsesMessage["content"]
 
-/** A tool that the client runs, or what names one: tools of the provider's have no names. */
+/** Whether a tool, or a tool choice, names a tool that the client runs. The provider's own tools have no names. */
 export const isNamed = <A extends { readonly type: string }>(
   tool: A
 ): tool is Extract<A, { readonly name: string }> =>

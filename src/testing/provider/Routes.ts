@@ -1,6 +1,5 @@
 /**
- * Where a request goes: to a model, or to what providers answer beside: which models there are, and how many tokens a
- * request would take.
+ * Where a request goes: to a model, or to another endpoint of the provider, which lists the models or counts the tokens of a request.
  *
  * @since 0.1.0
  */
@@ -55,7 +54,7 @@ const listing = (names: ReadonlyArray<string>, isAnthropic: boolean): Schema.Jso
     ? { data: names.map(anthropicModel), has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
     : { object: "list", data: names.map(openAiModel) }
 
-/** What is listed where any name will do. */
+/** The list of models if any name is accepted. */
 const anyModel = ["mock-model"]
 
 const listed = (protocol: Protocol, name: string | undefined, models: ReadonlyArray<string> | undefined): Endpoint => {
@@ -85,7 +84,7 @@ export type Route =
 
 const protocols: ReadonlyArray<Protocol> = [Chat.protocol, Responses.protocol, Messages.protocol]
 
-/** Finds where a request goes. What the providers have at the same path goes by the headers. */
+/** Finds where a request goes. If several providers have the path, the headers decide. */
 export const routeOf = (
   path: string,
   headers: Readonly<Record<string, string>>,

@@ -21,8 +21,9 @@ import { type Route, routeOf } from "./Routes.ts"
 import type { Attempt } from "./Statuses.ts"
 
 /**
- * Who answers a request, with what. `step` is the step of a chain that does, `miss` says why nothing was foreseen for it:
- * then the response is the fallback. `warnings` say what is wrong in the chain that it carries.
+ * What answers a request, and the response. `step` is the place of the step that answers. `miss` says why no script answers, and the
+ * response is the fallback, or why the chain doesn't answer, and the response is the handler's. `warnings` say what is wrong in the chain
+ * that the request carries.
  */
 export interface Chosen {
   readonly by: string
@@ -32,7 +33,7 @@ export interface Chosen {
   readonly warnings?: ReadonlyArray<string>
 }
 
-/** A request as it arrived, for what is said of it. */
+/** What is known of a request as it arrives. */
 export interface Arrived {
   readonly number: number
   readonly url: string
@@ -133,7 +134,7 @@ const handle = <R>(
   )
 }
 
-/** The response to a request. It fails where the connection does before any of it. A defect is a response, too. */
+/** The response to a request. It fails if the connection breaks before the response begins. A defect becomes an error response. */
 export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effect<Response, TypeError, R> =>
   Effect.clockWith((clock) =>
     Effect.flatMap(Effect.promise(() => request.text()), (text) => {

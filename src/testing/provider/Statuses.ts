@@ -8,7 +8,7 @@ import { hash } from "./Ids.ts"
 
 /**
  * An HTTP response instead of an answer: its status, or its status with headers and a body. Without a body, the provider's own error body
- * is sent.
+ * is sent. A status below 300 lets the request be answered normally.
  *
  * @category models
  * @since 0.1.0

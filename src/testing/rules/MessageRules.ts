@@ -16,7 +16,7 @@ const systemNotFirst: Rule = (messages, { allowSystemAnywhere }) => {
     [] :
     messages.flatMap(({ role }, index) =>
       role === "system" && index > first
-        ? [violation("SystemNotFirst", index, [], `The system message ${index} stands behind message ${first}`)]
+        ? [violation("SystemNotFirst", index, [], `The system message ${index} comes after message ${first}`)]
         : []
     )
 }
@@ -39,7 +39,7 @@ const repeatedRoles: Rule = (messages, { allowRepeatedRoles }) =>
         "RepeatedRole",
         index,
         [],
-        `The role "${role}" stands ${end - index} times in a row from message ${index}`
+        `The role "${role}" comes ${end - index} times in a row from message ${index}`
       )
     ]
   })
@@ -56,7 +56,7 @@ const unsupported: Rule = (messages, { allowDeveloperAndFunction }) =>
       : []
   )
 
-/** What a provider attached something to is its own affair, such as the signature that Gemini puts on an empty text. */
+/** A part with provider options says something even without words, such as an empty text with a signature of Gemini. */
 const isSaid = (part: Prompt.UserMessagePart | Prompt.AssistantMessagePart): boolean =>
   (part.type !== "text" && part.type !== "reasoning") || hasWords(part.text) || Object.keys(part.options).length > 0
 
@@ -72,7 +72,7 @@ const emptyMessage: Rule = (messages, { allowEmptyMessages }) =>
 const isSigned = (part: Prompt.AssistantMessagePart): boolean =>
   part.type === "reasoning" && Object.keys(part.options).length > 0
 
-/** A provider that signs its reasoning takes it back in the message of the call alone. */
+/** A provider that signs its reasoning accepts it back only in the same message as its call. */
 const reasoningSeparated: Rule = (messages) =>
   messages.flatMap((message, index) => {
     const next = messages[index + 1]
@@ -89,7 +89,7 @@ const reasoningSeparated: Rule = (messages) =>
     ]
   })
 
-/** An answer belongs to a request, or to a call of the provider's own without a result: what that asked isn't sent back. */
+/** An answer belongs to a request for approval, or to a call that the provider runs and that has no result: its request isn't sent back. */
 const unknownApprovals: Rule = (messages) => {
   const calls = new Set<string>()
   const requests = new Set<string>()

@@ -16,7 +16,8 @@
  * - `allowUnknownToolResponse`: a result may have an id that no waiting call has, but not before the first call.
  * - `allowDuplicateToolResponse`: a call may have a second result.
  * - `allowDeveloperAndFunction`: messages may have the roles `developer` and `function`.
- * - `allowEmptyMessages`: a message of a user or an assistant may say nothing: it has no parts, or only texts and reasoning without words.
+ * - `allowEmptyMessages`: a message of a user or an assistant may say nothing: it has no parts, or only texts and reasoning that have
+ *   neither words nor provider options.
  * - `enforceContiguousToolResponses`: no message but results comes between a call and its result.
  * - `requireUserPresent`: there is a user message.
  * - `allowDanglingToolCalls`: calls may stay without results.

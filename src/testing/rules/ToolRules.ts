@@ -99,7 +99,7 @@ const close = (window: Window, isEnd: boolean, policy: Policy): ReadonlyArray<Vi
         "ToolResponsesOutOfOrder",
         index,
         observed,
-        `The results of message ${index} come as ${quoted(observed)}, and its calls as ${quoted(expected)}`
+        `The results of message ${index} have the order ${quoted(observed)}, its calls ${quoted(expected)}`
       )
     ])
   ]
@@ -114,7 +114,7 @@ const interrupt = (window: Window, index: number): ReadonlyArray<Violation> => {
       "ToolResponsesNotContiguous",
       index,
       pending,
-      `Message ${index} stands between calls of message ${window.index} and their results: ${quoted(pending)}`
+      `Message ${index} comes between calls of message ${window.index} and their results: ${quoted(pending)}`
     )
   ]
 }

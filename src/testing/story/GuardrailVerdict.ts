@@ -1,5 +1,5 @@
 /**
- * What a guardrail's verdict makes of a story, by the rules of a run.
+ * Applies a guardrail's verdict to a story, by the rules of a run.
  *
  * @since 0.1.0
  */
@@ -25,7 +25,7 @@ import { addressed, type Calls, decisionOf, take, type Telling } from "./Telling
 
 type Says = Extract<Step, { readonly _tag: "Says" }>
 
-/** Whose verdict it is, and what it looks at. */
+/** A verdict, the guardrail that returns it, and what it judges. */
 interface Saying {
   readonly at: Consequences.LookedAt
   readonly guardrail: string
@@ -44,7 +44,7 @@ export const looksAt = (stage: Says["stage"], { _tag }: AgentEvent): boolean =>
 
 const unasked = (issue: string) => problem("EventUnasked", issue)
 
-/** Tells that a guardrail looked at something, and what it said. */
+/** Adds the events of a guardrail that judged something. */
 const settled = (
   self: Telling,
   calls: Calls,
@@ -76,13 +76,13 @@ const arrivingWith = (self: Telling, event: AgentEvent): Telling => ({
   arriving: self.arriving === undefined ? undefined : { ...self.arriving, event }
 })
 
-/** Tells something else in the place of what arrives. */
+/** Adds another event in the place of the one that arrives. */
 const instead = (self: Telling, calls: Calls, input: EventInput): Telling => {
   const rest = { ...self, arriving: undefined }
   return take(rest, addressed(rest, calls, input))
 }
 
-/** Fails a call. If its error was to end the run, the block of the error does. */
+/** Fails a call. If the call's error would have ended the run, the guardrail's block ends it instead. */
 const failCall = (
   self: Telling,
   calls: Calls,
@@ -105,7 +105,7 @@ const failCall = (
   })
 }
 
-/** An answer that guardrails look at, or a remark beside calls. */
+/** Applies a verdict on an answer, or on a remark beside calls. */
 const onAnswer = (
   self: Telling,
   calls: Calls,
@@ -162,7 +162,7 @@ const crossing = (request: HandoffRequest, { value }: Replace<unknown>): Handoff
   target: request.target
 })
 
-/** What a policy wants; it isn't asked for if a guardrail refuses it. */
+/** Applies a verdict on a handoff that a policy wants. If the handoff is refused, it isn't requested, and the run fails. */
 const onDecision = (self: Telling, calls: Calls, agent: string, { guardrail, verdict }: Saying): Telling => {
   const event = self.arriving?.event
   if (verdict._tag === "Replace" && event?._tag === "HandoffRequested") {
@@ -177,7 +177,7 @@ const onDecision = (self: Telling, calls: Calls, agent: string, { guardrail, ver
     : self
 }
 
-/** What stands in the turn of a user then. */
+/** Returns what replaces the user's input, if the verdict replaces or blocks it. */
 const inputInstead = (turn: number, guardrail: string, verdict: Verdict<unknown>): GuardrailSettled["replaced"] => {
   switch (verdict._tag) {
     case "Replace": {

@@ -48,7 +48,7 @@ type Some<D> = D extends Decision ? Pick<D, "_tag"> & Partial<D> : never
 /** What is expected of a decision: its tag, or its tag with some of its other fields. */
 export type ExpectedDecision = Decision["_tag"] | Some<Decision>
 
-/** An event that happens, made of the state that it meets. One that `isGiven` as it is happens whatever was decided. */
+/** An event that happens, made from the state at that point. If `isGiven` is set, it happens even if the agent decided otherwise. */
 interface Happens {
   readonly _tag: "Happens"
   readonly title: string
@@ -63,7 +63,7 @@ interface Changes {
   readonly change: (state: AgentState.AgentState) => Result.Result<AgentState.AgentState, Error>
 }
 
-/** What a guardrail says of what stands in the step before. */
+/** The verdict of a guardrail at a stage. */
 interface Says {
   readonly _tag: "Says"
   readonly title: string
@@ -336,7 +336,7 @@ export const timePasses = (duration: Duration.Input): Step => {
 }
 
 /**
- * Tells steps of the called agent that answers a call: in them, `userSays` is what its caller asks it.
+ * Lets steps happen in the called agent that answers a call. In them, `userSays` is what its caller asks it.
  *
  * @category steps
  * @since 0.1.0
@@ -370,7 +370,7 @@ export const decisionTitle = (decision: ExpectedDecision): string => {
   if (typeof decision === "string") return decision
   const { _tag, ...fields } = decision
   const said = Object.values(fields).map((field) => typeof field === "string" ? field : JSON.stringify(field))
-  // The words of a last answer begin with those of its limit.
+  // The text of `GiveLastAnswer` begins with its `limit`, which is left out.
   const shown = said.filter((field) => !said.some((other) => other.length > field.length && other.includes(field)))
   return shown.length === 0 ? _tag : `${_tag} (${shown.join(": ")})`
 }
@@ -379,7 +379,7 @@ export const decisionTitle = (decision: ExpectedDecision): string => {
  * Expects what the agent does next. The story fails if the agent decides otherwise, or if it isn't a story of an agent or a group.
  *
  * A decision that needs no model, tool or person is carried out: to send an answer back, to give calls up, to let the model give its last
- * answer, to request a handoff, to end or to fail.
+ * answer, to request a handoff that no guardrail checks, to end or to fail.
  *
  * @category expectations
  * @since 0.1.0

@@ -24,7 +24,7 @@ interface Arriving {
   readonly calls: Calls
 }
 
-/** How far a story has come. A story of a state has no roster. `failed` is there while a guardrail's block isn't told as a failure. */
+/** How far a story has come. A story of a state has no roster. `failed` is a failure that was decided, until the run has failed with it. */
 export interface Telling {
   readonly roster: Roster | undefined
   readonly state: AgentState.AgentState
@@ -39,7 +39,7 @@ export interface Telling {
 const inControl = ({ agents, first }: Roster, state: AgentState.AgentState): Definition =>
   agents.get(state.agent) ?? first
 
-/** Finds who can be in control where calls lead: those of an agent that was called are known by its tool. */
+/** Finds who can be in control in the agent that calls lead to. A called agent is found by the tool that it answers. */
 const rosterAt = (self: Telling, calls: Calls): Roster | undefined => {
   const callId = calls.at(-1)
   if (callId === undefined) return self.roster

@@ -128,7 +128,7 @@ describe("4. The format", () => {
     ]
     assert.deepStrictEqual(choose(conversation), {
       _tag: "Skipped",
-      reason: "step 2 of the instruction chain in message 0 can't be taken: "
+      reason: "step 2 of the instruction chain in message 0 is invalid: "
         + "instruction_chain[1]: a step needs messages, reasoning, an error, a cut or a hang",
       warnings
     })

@@ -119,12 +119,12 @@ describe("A mock provider", () => {
     [
       "of which the step is malformed",
       [user(chainOf(7, say("two")))],
-      /^step 1 .* can't be taken: instruction_chain\[0\]/
+      /^step 1 .* is invalid: instruction_chain\[0\]/
     ],
     [
       "of which the step says more words than a process can hold",
       [user(chainOf({ messages: [{ text: "A" }, { text_message: { length: 1e9 } }] }))],
-      /^step 1 .* can't be taken: .*: a step says at most 100000 words by their number, not 1000000000$/
+      /^step 1 .* is invalid: .*: a step may ask for at most 100000 words by `length`, not 1000000000$/
     ],
     [
       "exhausted",
