@@ -153,7 +153,7 @@ export const make = <
   const output = options?.output === undefined
     ? undefined
     // The value's type is in the agent's own type; the codec needs no services by the type of the option.
-    : Output.makeCodec(options.output as Schema.Codec<unknown, unknown>)
+    : Output.makeCodec(name, options.output as Schema.Codec<unknown, unknown>)
   const own = entriesOf(
     name,
     options?.toolkit,

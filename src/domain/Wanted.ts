@@ -60,6 +60,20 @@ export const isUnrun = (u: unknown): boolean =>
   typeof u === "object" && u !== null &&
   (Predicate.isPromiseLike(u) || (Predicate.hasProperty(u, "~effect/Effect") && !Exit.isExit(u)))
 
+/**
+ * Makes a conversion by a program's schema one whose defects name the schema. A schema that needs time, or whose functions throw, can't be
+ * used where the result is needed at once.
+ */
+export const atOnce = <A>(schema: string, convert: (u: unknown) => A) => (u: unknown): A => {
+  try {
+    return convert(u)
+  } catch (cause) {
+    throw new TypeError(`${schema} must convert values at once, without an Effect that waits and without throwing`, {
+      cause
+    })
+  }
+}
+
 /** Returns a value, or throws if it is a Promise or an Effect. */
 export const value = wanted("value", (given) => !isUnrun(given))
 

@@ -42,6 +42,7 @@ import * as JsonValue from "../domain/JsonValue.ts"
 import { lazy } from "../domain/Lazy.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import * as ToolName from "../domain/ToolName.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { type Any, fromInternals, type Handoff, type Internals, Parameters } from "./HandoffType.ts"
 import * as History from "./History.ts"
 import * as Runnable from "./Runnable.ts"
@@ -110,14 +111,14 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
     : params ?? {}
 
 /** Handoffs with default parameters share one codec, so that it is made once. */
-const shared = lazy(() => codecOf(Parameters as Schema.Codec<unknown, unknown>))
+const shared = lazy(() => codecOf("The default schema of a handoff", Parameters as Schema.Codec<unknown, unknown>))
 
-const codecOf = (parameters: Schema.Codec<unknown, unknown>) => {
+const codecOf = (whose: string, parameters: Schema.Codec<unknown, unknown>) => {
   const json = Schema.toCodecJson(parameters)
-  const encode = Schema.encodeUnknownResult(json)
+  const encode = Wanted.atOnce(whose, Schema.encodeUnknownResult(json))
   return {
     parameters,
-    decode: Schema.decodeUnknownResult(json),
+    decode: Wanted.atOnce(whose, Schema.decodeUnknownResult(json)),
     encode: (decoded: unknown) => Result.map(encode(decoded), JsonValue.fromUnknown)
   }
 }
@@ -138,7 +139,9 @@ const make = (
   const toolName = toolNamed(options.toolName ?? toolNameOf(textNamed("agent", target)))
   const isDefault = options.parameters === undefined
   const description = options.description ?? ownDescription
-  const { decode, encode, parameters } = options.parameters === undefined ? shared() : codecOf(options.parameters)
+  const { decode, encode, parameters } = options.parameters === undefined ?
+    shared()
+    : codecOf(`The schema \`parameters\` of handoff "${toolName}"`, options.parameters)
   const internals: Internals = {
     tool: Tool.make(toolName, {
       description: [

@@ -49,6 +49,19 @@ describe("An agent", () => {
     }).pipe(Effect.provide(MockModel.layer(MockModel.repeat(MockResponse.text("Done."))))))
 })
 
+describe("Guardrails", () => {
+  it.each<[string, unknown, string]>([
+    ["a stage that there isn't", { inputs: [Guardrail.length({ max: 5 })] }, "inputs"],
+    ["a list instead of stages", [Guardrail.length({ max: 5 })], "0"]
+  ])("of %s are refused, because they would never be asked", (_, guardrails, key) => {
+    assert.throws(
+      () => Agent.make("a", { guardrails: guardrails as never }),
+      TypeError,
+      `\`guardrails\` of agent "a" has "${key}", which is no stage: use \`input\`, \`output\`, \`toolCall\`, \`toolResult\`, \`handoff\``
+    )
+  })
+})
+
 describe("A mode", () => {
   it.each<[string, unknown, string]>([
     ["agents", [Agent.make("b")], "`agents[0]` of agent \"a\" is an object: use `Agent.asTool` to make it"],

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Cause, Effect, Exit, Result, Schema, SchemaGetter } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentError, AgentState, Conversation, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -224,6 +224,32 @@ describe("An agent with an output schema", () => {
       const [call] = first === undefined ? [] : Conversation.callsOf(first)
       assert.isTrue(call?.state._tag === "Settled" && call.state.outcome === "Interrupted")
     }).pipe(Effect.provide(handlers)))
+
+  const needs = (decode: SchemaGetter.Getter<number, string>) =>
+    Schema.String.pipe(Schema.decodeTo(Schema.Finite, { decode, encode: SchemaGetter.transform(String) }))
+
+  it.effect.each<readonly [string, SchemaGetter.Getter<number, string>]>([
+    ["time", SchemaGetter.transformEffect((text: string) => Effect.as(Effect.sleep(1), Number(text)))],
+    [
+      "a function that throws",
+      SchemaGetter.transform((): number => {
+        throw new Error("broken")
+      })
+    ]
+  ])("names the schema if that needs %s", ([, decode]) =>
+    Effect.gen(function*() {
+      for (const answer of ["\"22\"", final({ value: "22" })]) {
+        const exit = yield* Effect.exit(answerOf(Agent.make("thermometer", { output: needs(decode) }), answer))
+        assert.isTrue(Exit.isFailure(exit))
+        const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(defect, TypeError)
+        assert.strictEqual(
+          defect.message,
+          "The schema `output` of agent \"thermometer\" must convert values at once, without an Effect that waits and without throwing"
+        )
+        assert.isDefined(defect.cause)
+      }
+    }))
 
   it("can't have a tool of that name", () => {
     const toolkit = Toolkit.make(Tool.make("final_answer"))

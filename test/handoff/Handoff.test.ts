@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Option, Schema, SchemaGetter, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Group, Handoff, HandoffPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -172,6 +172,24 @@ describe("Handoff", () => {
         a: [handTo("b", {}), handTo("b", null), handTo("b", { reason: null, context: null }), handTo("b", { more: 1 })],
         b: ["1", "2", "3", "4"]
       }))))
+
+    it.effect("names a schema whose function throws", () =>
+      Effect.gen(function*() {
+        const parameters = Schema.Struct({
+          order: Schema.String.pipe(Schema.decodeTo(Schema.Finite, {
+            decode: SchemaGetter.transform((): number => {
+              throw new Error("broken")
+            }),
+            encode: SchemaGetter.transform(String)
+          }))
+        })
+        const a = Agent.make("a", { handoffs: [Handoff.to(Agent.make("b"), { parameters })] })
+        const exit = yield* Effect.exit(Agent.run(a, "Hi"))
+        assert.match(
+          Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+          /^TypeError: The schema `parameters` of handoff "handoff_to_b" must convert values at once/
+        )
+      }).pipe(Effect.provide(models({ a: [handTo("b", { order: "41" })] }))))
 
     const Order = Schema.Struct({ order: Schema.FiniteFromString, since: Schema.Date })
     const handoff = Handoff.to("desk", { parameters: Order })

@@ -14,6 +14,7 @@ import * as SchemaAST from "effect/SchemaAST"
 import { toolName } from "../../domain/FinalAnswer.ts"
 import { isWithinLevels, maxLevels } from "../../domain/ForeignValue.ts"
 import { lazy } from "../../domain/Lazy.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 import { type Codec, entered } from "./Codec.ts"
 import type { ToolPolicy } from "./ToolPolicy.ts"
 
@@ -46,7 +47,8 @@ const shallow = lazy(() =>
 )
 
 /** Makes the codec of an agent's answers, which are JSON for any schema. */
-export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec => {
+export const makeCodec = (agent: string, schema: Schema.Codec<unknown, unknown>): OutputCodec => {
+  const named = <A>(convert: (u: unknown) => A) => Wanted.atOnce(`The schema \`output\` of agent "${agent}"`, convert)
   const json = Schema.toCodecJson(schema)
   const encoded = SchemaAST.toEncoded(json.ast)
   // Parameters of a tool are an object. A schema of anything else is wrapped in one, under the key `value`.
@@ -59,7 +61,7 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
   const isWrapped = (): boolean => asked() !== schema
   // A suspended schema may not exist yet.
   const parameters = SchemaAST.isSuspend(encoded) ? Schema.suspend(asked) : asked()
-  const decodeParams = Schema.decodeUnknownResult(Schema.toCodecJson(parameters))
+  const decodeParams = named(Schema.decodeUnknownResult(Schema.toCodecJson(parameters)))
   const unwrap = (value: unknown): unknown => isWrapped() ? (value as { readonly value: unknown }).value : value
   const fromParams = (params: unknown) => Result.map(decodeParams(params), unwrap)
   const tool = Tool.make(toolName, {
@@ -69,10 +71,10 @@ export const makeCodec = (schema: Schema.Codec<unknown, unknown>): OutputCodec =
   return {
     tool: { _tag: "Output", tool, policy: {}, decode: (params) => Effect.fromResult(fromParams(params)) },
     fromParams,
-    fromText: Schema.decodeUnknownResult(Schema.fromJsonString(shallow().pipe(Schema.decodeTo(json)))),
+    fromText: named(Schema.decodeUnknownResult(Schema.fromJsonString(shallow().pipe(Schema.decodeTo(json))))),
     unwrap: (params) => unwrap(params) as Schema.Json,
     wrap: (json) => isWrapped() ? { value: json } : json,
-    decode: Schema.decodeUnknownResult(json),
-    encode: Schema.encodeUnknownResult(json)
+    decode: named(Schema.decodeUnknownResult(json)),
+    encode: named(Schema.encodeUnknownResult(json))
   }
 }

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import type { Stage } from "../../../domain/GuardrailStage.ts"
+import * as Schema from "effect/Schema"
+import { Stage } from "../../../domain/GuardrailStage.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
 import type { Performer } from "../Performer.ts"
 import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Values } from "./GuardrailType.ts"
@@ -62,8 +63,20 @@ export interface AgentGuardrails
   readonly isReleasedEarly: boolean
 }
 
+const isStage = Schema.is(Stage)
+
+/** Throws for a key that is no stage: its guardrails would never be asked. */
+const checkStages = (agent: string, guardrails: object): void => {
+  const stages = Stage.literals.join("`, `")
+  for (const key of Object.keys(guardrails)) {
+    if (key === "releaseEarly" || isStage(key)) continue
+    throw new TypeError(`\`guardrails\` of agent "${agent}" has "${key}", which is no stage: use \`${stages}\``)
+  }
+}
+
 /** Prepares the guardrails of an agent. */
 export const prepareGuardrails = (agent: string, guardrails: Guardrails<never> = {}): AgentGuardrails => {
+  checkStages(agent, guardrails)
   const at = (stage: Stage, members: ReadonlyArray<Any> = []): ReadonlyArray<StagedGuardrail> =>
     Wanted.members(agent, `guardrails.${stage}`, "Guardrail.make", isGuardrail, members).map((guardrail) => ({
       guardrail,
