@@ -167,6 +167,8 @@ const buildForNode = async (): Promise<void> => {
     target,
     packages: "external",
     sourcemap: true,
+    // The package has the sources, so the maps needn't repeat them.
+    sourcesContent: false,
     metafile: true,
     logLevel: "warning"
   })
