@@ -91,7 +91,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  * of one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name. Throws
  * `InvalidParams` if a parameter of a tool, or a part of `output`, can't be written as JSON.
  *
- * Agents in `Handoff.suspend` are checked by the agent's first run: if that finds such an error, the run dies with it.
+ * Agents in `Handoff.suspend` are checked when the agent first runs or a session of it is made: if they have such an error, the run or
+ * `Session.make` dies with it.
  *
  * @category constructors
  * @since 0.1.0
@@ -193,9 +194,9 @@ export const make = <
 /**
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
- * Each run builds the model once and keeps it until its end. With a plan, a request that fails with one model is sent to the next; earlier
- * steps aren't repeated, and the next request begins with the first model again. The agent's `retry` asks a model of the plan again before
- * the plan takes the next one.
+ * Each run builds the model at most once, when the model is first asked, and keeps it until the run ends. With a plan, a request that fails
+ * with one model is sent to the next; earlier steps aren't repeated, and the next request begins with the first model again. The agent's
+ * `retry` asks a model of the plan again before the plan takes the next one.
  *
  * In a run, handlers, judges and summaries ask this model too, and so do agents without a model of their own that this agent calls or hands
  * over to.
@@ -234,8 +235,9 @@ interface Models {
 }
 
 /**
- * Gives an agent models by name, in place of those that it had. The agent's own model is asked unless `Mode.configure({ model })` or a
- * session's `configure` names one of these. A run builds each model at most once, when it asks that model.
+ * Gives an agent models by name, in place of those that it had. If `Mode.configure({ model })` or a session's `configure` names one of
+ * these, that model is asked instead of the agent's own. The model of an entered mode takes precedence over both. A run builds each model
+ * at most once, when it asks that model.
  *
  * @category combinators
  * @since 0.1.0

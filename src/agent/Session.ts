@@ -13,7 +13,7 @@
  *    and the clean-up of a mode may `call`, `invoke`, `enterMode`, `schedule` and `configure`, since nothing else runs then.
  * 5. When its scope closes, the current run is interrupted, its last state is saved, and all waiting and later operations fail with
  *    `SessionClosed`. Then modes are left, the innermost first. In a stored session they stay entered in the stored state, and only their
- *    finalizers run.
+ *    finalizers run. But a mode that isn't the agent's own (`Mode.enter`) is left, and so are the modes above it.
  *
  * **Example** (Two calls, one conversation)
  *
@@ -144,7 +144,8 @@ export interface Session<out Output = unknown, out E = OwnError>
 
   /**
    * Continues where the state stopped: after approvals, results that were given, an interruption, a failure, or a restart. Does nothing if
-   * the run has its answer. A failed run is reopened; if it met a limit, it meets the limit again. Fails as `call` does.
+   * the run has its answer, with the exceptions of `Agent.resume`. A failed run is reopened; if it met a limit, it meets the limit again.
+   * Fails as `call` does.
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 
@@ -152,8 +153,9 @@ export interface Session<out Output = unknown, out E = OwnError>
    * Approves a call. Nothing runs until `resume`, so that several calls can be answered first. Approving it again with the same parameters
    * changes nothing.
    *
-   * With `params`, which are JSON, the call runs with those instead of the model's, as the guardrails on calls let them pass. If its tool
-   * can't read them, or a guardrail refuses them, `approve` fails with `ParametersRejected` and changes nothing.
+   * With `params`, which are JSON, the call runs with those instead of the model's. The guardrails on calls judge them first, and may
+   * replace them. If the tool can't read them, or a guardrail refuses them, `approve` fails with a `SessionError` (`ParametersRejected`)
+   * and changes nothing.
    *
    * Fails with `NotAwaitingApproval` if the call doesn't await approval, or if the provider runs it and `params` differ from the model's.
    */
@@ -175,8 +177,8 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Gives a call the result that it awaits, as JSON. Nothing runs until `resume`. Giving the same result again changes nothing.
    *
-   * If the result doesn't fit the tool's success schema, `giveResult` fails with `ResultRejected` and changes nothing. The agent's
-   * guardrails on results judge it first, and only what passed is kept.
+   * If the result doesn't fit the tool's success schema, `giveResult` fails with a `SessionError` (`ResultRejected`) and changes nothing.
+   * The agent's guardrails on results judge it first, and only what passed is kept.
    *
    * Fails with `NotAwaitingResult` if the call doesn't await a result.
    */

@@ -18,5 +18,5 @@ export class InvalidParams extends ErrorClass<InvalidParams>("troupe/agent/Agent
   { agent: Schema.String, tool: Schema.String, param: Schema.String },
   ({ agent, param, tool }) =>
     `Tool "${tool}" of agent "${agent}" has a parameter that no model can write: \`${param}\` can't be written as JSON. ` +
-    "Take it from what the model can name, or annotate its schema with `toCodecJson`"
+    "Let the model write an id or a name instead, and find the value by it, or annotate the schema with `toCodecJson`"
 ) {}

@@ -5,7 +5,7 @@
  * 2. If a call fails, the model reads the server's own words, or a sentence if there are none.
  * 3. A toolkit has the tools that the server had when it was made. Make one for each run to get changes.
  *
- * **Example** (An agent with all tools of a server, none of which may take longer or say more than this)
+ * **Example** (An agent with all tools of a server, each limited in time and in the length of its results)
  *
  * ```ts
  * import { Context, Effect, Layer, Schema } from "effect"
@@ -212,8 +212,9 @@ const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): Readonly
  *
  * **Details**
  *
- * - A text is the result as it is, and so is the JSON of a result that has only structured content. Images and other files go to the model
- *   with the texts, by `toModelOutput`.
+ * - If the server returns only texts, the result is one text, in which they are joined by line breaks. If it returns only structured
+ *   content, the result is its JSON, as a text. With images or other files, the result is a list, and the model gets the texts and files by
+ *   `toModelOutput`.
  * - If the server reports an error, the model reads the server's words. If the request fails, it reads a sentence.
  * - Letters that providers don't accept in names of tools become `_`. A name that would be too long, or equal to another, gets another end.
  * - The server's hints that a tool only reads, may destroy something, or may be repeated become annotations of `Tool`, such as

@@ -18,8 +18,8 @@ export type ToolHandler = (
 ) => Effect.Effect<unknown, unknown, unknown>
 
 /**
- * Replaces the model that an agent has itself, and the handlers that toolkits bring. `own` is what is replaced: as a handler, the toolkit's
- * or one that stands in for it (`StandIn.ts`).
+ * Replaces the model that an agent has itself, and the handlers that toolkits bring. `own` is what is replaced. If that is a handler, it is
+ * the toolkit's, or the one that stands in for it (`StandIn.ts`).
  */
 export interface Overrides {
   readonly model?: (own: ModelLayer) => ModelLayer

@@ -33,7 +33,7 @@ export interface Cost extends Limit {
   readonly limit: number
   readonly prices: Prices
 }
-/** Is reached when the run made `calls` calls: of the tool `name`, or of all. */
+/** Is reached when `calls` calls of the run have their results: of the tool `name`, or of all. */
 export interface ToolCalls extends Limit {
   readonly _tag: "ToolCalls"
   readonly calls: number
@@ -91,7 +91,8 @@ export type StopWhen =
  * How a limit ends a run; `"fail"` by default.
  *
  * With `"finish"` the model is told that the limit was reached, gets no tools except `final_answer` (if its agent has an `output`), and
- * answers once. Then the run is `Complete`. If the model still calls a tool, the run fails.
+ * answers once more. Then the run is `Complete`. But it fails if the model still calls a tool, if the answer doesn't fit `output`, or if a
+ * guardrail wants another answer.
  *
  * @category models
  * @since 0.1.0
@@ -128,7 +129,7 @@ export const maxSteps = (steps: number, options?: LimitOptions): StopWhen =>
 export const tokens = (tokens: number, options?: LimitOptions): StopWhen =>
   limited({ _tag: "Tokens", tokens: countOf("tokens", tokens, 0) }, options)
 
-/** Throws `InvalidLimit` for a price that is below 0 or no number: what has such a price may never reach a limit. */
+/** Throws `InvalidLimit` unless a price is a finite number from 0 on. With any other, the cost could be negative or no number. */
 const checkPrice = (option: string, price: Price): void => {
   for (const kind of ["input", "output", "cached", "reasoning"] as const) {
     const limit = price?.[kind]
@@ -145,7 +146,7 @@ const checkPrice = (option: string, price: Price): void => {
  * unknown. Then the run fails too, before it asks again, and `unpriced` of the error counts such requests. If one of the prices is 0 for
  * all tokens, the default condition applies too: a run of that model never costs anything.
  *
- * Throws `InvalidLimit` unless `limit` is a number from 0 on, and each price a finite one.
+ * Throws `InvalidLimit` unless `limit` is a number from 0 on, and each price a finite number from 0 on.
  *
  * @category budgets
  * @since 0.1.0
@@ -164,8 +165,8 @@ export const cost = (
 }
 
 /**
- * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. The calls of the model's
- * last answer are still run.
+ * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. Handoffs, denied calls, and
+ * calls that the provider runs don't count. The calls of the model's last answer are still run.
  *
  * Throws `InvalidName` if the name is empty, and `InvalidLimit` unless `calls` is a whole number from 0 on or `Infinity`.
  *
@@ -230,7 +231,8 @@ export const satisfies = (predicate: (state: AgentState) => boolean): StopWhen =
 export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "Any", conditions })
 
 /**
- * Stops a run when all of the conditions do; the run fails if one of them is a limit. No conditions at all never stop a run.
+ * Stops a run when all of the conditions do. If some of them are limits, the first of these says how. No conditions at all never stop a
+ * run.
  *
  * @category combinators
  * @since 0.1.0
@@ -238,7 +240,8 @@ export const any = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag
 export const all = (...conditions: ReadonlyArray<StopWhen>): StopWhen => ({ _tag: "All", conditions })
 
 /**
- * The default condition of an agent: 20 steps. It applies too if an agent's condition has no limit that every run must reach at some time.
+ * The default condition of an agent: 20 steps. It applies too if an agent's condition has no limit that every run must reach at some time;
+ * beside `tokens`, it counts only the answers whose tokens weren't reported.
  *
  * @category constants
  * @since 0.1.0

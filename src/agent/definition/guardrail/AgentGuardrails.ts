@@ -11,13 +11,16 @@ import { type Any, type AnyAt, internalsOf, isGuardrail, type Services, type Val
 
 /**
  * An agent's guardrails, by stage; none by default. The guardrails of a stage are asked in order, each about the value that the one before
- * it passed on.
+ * it passed on. Parallel ones on inputs come after the others.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Guardrails<Output = unknown> {
-  /** On what users say, before the agent's first request in a run. This includes words to an earlier agent that handed over. */
+  /**
+   * On what users say. They are asked before the first request that sends it, or during that request if they are parallel. This includes
+   * words to an earlier agent that handed over.
+   */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
   /**
    * On the agent's answers. Guardrails on text also judge reasoning and text beside calls; what they refuse there is left out, and the run

@@ -59,7 +59,8 @@ export const pass: Pass = Object.freeze({ _tag: "Pass" })
  * Lets another value pass instead.
  *
  * The model reads the new input or result, the state holds the new answer, and the handler gets the new parameters. A value that doesn't
- * fit its place is a block: an answer that `output` doesn't accept, parameters that aren't JSON, a handoff to another target.
+ * fit its place is a block: an answer that `output` doesn't accept, parameters that aren't JSON, a handoff to another target. A call that a
+ * person approved as it was shown never runs with other parameters: it is a failed call, and the model may call again.
  *
  * @category verdicts
  * @since 0.1.0
@@ -90,8 +91,8 @@ export const retry = (feedback: string): Retry => ({ _tag: "Retry", feedback })
  * Blocks the value.
  *
  * A blocked input or answer fails the run with `GuardrailBlocked`, and so does a blocked handoff that a policy decided. A blocked call,
- * result or handoff of the model is a failed call, which the model reads; the failure of a fatal tool fails the run. Blocked text beside
- * calls is left out.
+ * result or handoff of the model is a failed call, which the model reads. But if the result is the error of a tool in `fatal`, the run
+ * fails with `GuardrailBlocked`. Blocked text beside calls is left out.
  *
  * @category verdicts
  * @since 0.1.0

@@ -37,8 +37,8 @@ type OnCall = Guardrail<"toolCall", Values["toolCall"]>
 /**
  * Blocks calls of all tools but the named ones.
  *
- * Unknown names are ignored. An empty list blocks every call. Handoffs and `final_answer` aren't judged, so they are never blocked. Throws
- * `InvalidOption` if `names` isn't a list, or holds an empty name.
+ * Unknown names are ignored. Handoffs, `final_answer` and calls that the provider has run aren't judged, so they are never blocked. An
+ * empty list blocks every other call. Throws `InvalidOption` if `names` isn't a list, or holds an empty name.
  *
  * @category built-in
  * @since 0.1.0
@@ -55,9 +55,9 @@ export const toolAllowList = (names: Iterable<string>): OnCall => {
 /**
  * Blocks calls after the first `limit` in a run: of all tools, or of the named one.
  *
- * All calls since the user's input count, whatever their outcome, except those that the provider ran. Handoffs and `final_answer` count
- * too, but are never blocked. To end a run instead, use `StopWhen`. Throws `InvalidOption` if the limit isn't a whole number of at least 0,
- * or the name is empty.
+ * All calls in the conversation since the user's input count, whatever their outcome, except those that the provider ran. After a handoff,
+ * only the calls that crossed count. Handoffs and `final_answer` count too, but are never blocked. To end a run instead, use `StopWhen`.
+ * Throws `InvalidOption` if the limit isn't a whole number of at least 0, or the name is empty.
  *
  * @category built-in
  * @since 0.1.0

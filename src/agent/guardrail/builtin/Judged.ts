@@ -66,9 +66,10 @@ const judged = <By extends Judge, E = never, R = never>(
 /**
  * Asks a model how well a text meets a criterion, and blocks it if the score is below `threshold`, 0.7 by default.
  *
- * The model returns a score from 0 to 1 as structured output. The language model also returns a reason, which the verdict contains. If the
- * model fails, or its answer isn't such a score, the check fails, and `onError` applies. The text is quoted so that it can't end the
- * quotation and is distinguished from instructions. A text can still persuade a model, so use a judge besides rules, not instead of them.
+ * The language model returns a score from 0 to 1 as structured output, and a reason, which the verdict contains. The decision model returns
+ * a probability, which is the score. If the model fails, or its answer isn't a score, the check fails, and `onError` applies. The text is
+ * quoted so that it can't end the quotation and is distinguished from instructions. A text can still persuade a model, so use a judge
+ * besides rules, not instead of them.
  *
  * Throws `InvalidOption` for an empty criterion, a threshold below 0 or above 1, and a judge that doesn't exist, and `InvalidName` for an
  * empty `name`.

@@ -8,7 +8,7 @@ import { block, pass } from "../../definition/guardrail/Verdict.ts"
 import { countOf, InvalidOption } from "../InvalidOption.ts"
 import { make } from "../MakeGuardrail.ts"
 
-/** Counts code points, but stops once there are more than `most`. */
+/** Counts code points. Returns `Infinity` without counting if the text is so long that it has more than `most`. */
 const lengthOf = (text: string, most: number): number => {
   if (text.length > most * 2) return Infinity
   let count = 0

@@ -12,10 +12,10 @@ import { make } from "../MakeGuardrail.ts"
 /**
  * Blocks a text in which a pattern isn't found, or with `match: "forbidden"` one in which it is.
  *
- * The pattern may match anywhere: anchor it by `^` and `$` for the whole text. With flags `g` and `y` each text is still searched from its
- * beginning. `reason` says what is wrong in words; by default it quotes the pattern. `name` is `"regex"` by default. A pattern whose
- * repetitions can match the same text in many ways takes very long on some texts. The built-in guardrails have no such pattern, but yours
- * isn't checked.
+ * The pattern may match anywhere: anchor it by `^` and `$` for the whole text. Each text is searched from its beginning, also with flag
+ * `g`; with flag `y` the pattern must match there. `reason` says what is wrong in words; by default it quotes the pattern. `name` is
+ * `"regex"` by default. A pattern whose repetitions can match the same text in many ways takes very long on some texts. The built-in
+ * guardrails have no such pattern, but yours isn't checked.
  *
  * Throws `InvalidOption` if `pattern` isn't a pattern, or `match` is another word, and `InvalidName` if `name` is empty.
  *

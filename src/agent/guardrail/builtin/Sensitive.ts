@@ -24,7 +24,8 @@ import { type Action, guard } from "./Found.ts"
  *
  * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
  * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
- * words or with other text within it. Masking replaces each finding by `[redacted card]` and the like, and changes nothing else.
+ * words or with other text within it. Masking replaces each finding by `[redacted card]` and the like. It changes nothing else, unless a
+ * text is made to hide findings in a chain: then the text next to them is masked too.
  *
  * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.
@@ -77,7 +78,8 @@ export const pii = (
  * `sha512-`, files in `data:` addresses, certificates and public keys aren't tokens either. A key of hexadecimal digits can't be told from
  * a hash: it is found only after its name.
  *
- * Masking replaces each finding by `[redacted token secret]` and the like, and changes nothing else.
+ * Masking replaces each finding by `[redacted token secret]` and the like. It changes nothing else, unless a text is made to hide findings
+ * in a chain: then the text next to them is masked too.
  *
  * By default it searches for all kinds, and `action` is `"block"`. Throws `InvalidOption` for an empty list of kinds, and for a kind or an
  * action that doesn't exist.

@@ -3,7 +3,8 @@
  *
  * 1. Findings are in order and don't overlap; `start` and `end` are offsets in UTF-16 code units, and no finding begins or ends
  *    within a surrogate pair.
- * 2. Masking keeps everything outside of findings as it is, and nothing is found in a masked text.
+ * 2. Nothing is found in a masked text. Masking keeps everything outside of findings as it is, except in texts that are made to hide many
+ *    findings in a chain (`mask`).
  *
  * @since 0.1.0
  */
