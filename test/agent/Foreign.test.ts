@@ -354,7 +354,10 @@ describe("What a program gives in a place for data", () => {
           inSession((session) => Effect.scoped(Effect.andThen(Mode.enter(focus), session.exitMode(five)))),
           "The name of a mode is a number"
         ],
-        [inSession((session) => session.schedule({ _tag: "Go" } as never)), "What `schedule` got is an object"],
+        [
+          inSession((session) => session.schedule({ _tag: "Go" } as never)),
+          "`schedule` takes a move of `ModeTransition`, and was given an object"
+        ],
         [
           inSession((session) => session.schedule({ _tag: "Push", name: 5 } as never)),
           "The name of a mode is a number"
@@ -384,7 +387,10 @@ describe("What a program gives in a place for data", () => {
         ],
         [inSession((session) => session.exitMode(five)), "The name of a mode is a number"],
         [inSession((session) => session.schedule({ _tag: "Push", name: five })), "The name of a mode is a number"],
-        [inSession((session) => session.schedule(five)), "What `schedule` got is a number"],
+        [
+          inSession((session) => session.schedule(five)),
+          "`schedule` takes a move of `ModeTransition`, and was given a number"
+        ],
         [inSession(() => Mode.schedule({ _tag: "Switch", name: five })), "The name of a mode is a number"],
         [inSession((session) => session.approve(five, { params: {} })), "The id of a call is a number"],
         [inSession((session) => session.deny(five, "No.")), "The id of a call is a number"],

@@ -986,7 +986,10 @@ describe("What is no move", () => {
       for (const given of notMoves) {
         for (const asking of [session.schedule(given as never), Mode.schedule(given as never)]) {
           const exit = yield* Effect.exit(Effect.provideService(asking, Mode.Host, session))
-          assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "TypeError: What `schedule` got")
+          assert.include(
+            Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "",
+            "TypeError: `schedule` takes a move"
+          )
         }
       }
       assert.deepStrictEqual((yield* session.state).transition, { enter: { name: "own" } })

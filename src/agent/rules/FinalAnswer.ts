@@ -45,7 +45,7 @@ const parse = (text: string): Schema.Json => {
   }
 }
 
-/** The output of a state whose run ended with an answer: what the schema decodes it to, or its text if the agent has none. */
+/** The output of a state whose run ended with an answer: the answer decoded by the agent's schema, or its text if there is no schema. */
 export const outputOf = ({ agents, first }: Roster, state: AgentState): Result.Result<unknown, NoOutput> => {
   const fail = (issue: string): NoOutput => new NoOutput({ agent: state.agent, status: state.status._tag, issue })
   if (state.status._tag !== "Complete") return Result.fail(fail("the run hasn't ended with an answer"))

@@ -27,6 +27,9 @@ export const isUnjudged = (definition: Guarded, { state }: Call): boolean =>
   (state._tag === "Pending" ||
     (state._tag === "Approved" && !Equal.equals(state.judged, judgedBy(definition).judged)))
 
-/** Checks whether a person approved a call with the parameters that were shown. A program's own call counts as approved too. */
+/**
+ * Checks whether a person approved a call with the parameters that were shown. A call that a program invoked is `Approved` too, but by no
+ * person, so this returns `false` for it.
+ */
 export const isApprovedAsShown = (call: Call): boolean =>
   call.state._tag === "Approved" && call.asked === undefined && !isInvoked(call)

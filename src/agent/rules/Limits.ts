@@ -29,7 +29,7 @@ const metByEarlier = (roster: Roster, state: AgentState, now: number): StopVerdi
   return undefined
 }
 
-/** Checks whether a limit was met that lets the model answer once more, and it hasn't yet. */
+/** Checks whether a limit was met that lets the model answer once more, and the model hasn't given that answer yet. */
 const isLastAnswer = ({ run }: AgentState): boolean => run.landing === run.iteration
 
 type Limited = Pick<Known, "definition" | "now" | "roster" | "state">

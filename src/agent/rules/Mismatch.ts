@@ -18,7 +18,8 @@ const lacks = (
 /**
  * Finds what a state names and a roster doesn't have.
  *
- * A call that hasn't started may name any tool: if the agent doesn't have the tool, the model reads that as the result.
+ * A pending call may name any tool: if the agent doesn't have the tool, the model reads that as the result. The agent must have the tools of
+ * all other open calls, except those that the provider runs.
  */
 export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined => {
   const definition = roster.agents.get(state.agent)

@@ -1,8 +1,8 @@
 /**
  * When a run that would continue a state has nothing to do: the state has ended, and neither its output nor its group's policy wants more.
  *
- * Such a run doesn't begin: no event says anything, and the state stays the value that it is. A state that waits for approvals or results
- * isn't among these, because its modes are set up and its run stops again.
+ * Such a run doesn't begin: no event is emitted, and the same state is returned. If a state waits for approvals or results, its run does
+ * begin: it sets up the state's modes, and stops again.
  *
  * @since 0.1.0
  */

@@ -1,7 +1,7 @@
 /**
  * Which tools are offered in a state, and so which request its agent makes.
  *
- * 1. The last answer that a limit allows (`docs/decisions/0010`) may only be given by `final_answer`.
+ * 1. For the last answer that a limit allows (`docs/decisions/0010`), no tool is offered except `final_answer`.
  * 2. A mode that names tools hides the others of the agent and of modes below it. Settings that name tools hide the agent's others.
  *    The final answer and the tool that leaves a mode stay.
  * 3. A tool of a mode is offered while the mode is entered, and a tool that enters a mode if the mode could be entered.

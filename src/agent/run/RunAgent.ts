@@ -187,8 +187,9 @@ export const stream: Streams<AgentEvent> = dual(
 )
 
 /**
- * Runs an agent and streams every new state, from the one with the input to the last one. A failure comes after its state. If it continues a
- * state that has ended, there is no new one.
+ * Runs an agent on an input, or continues a state, and streams every new state up to the last one. In a new conversation the first one has
+ * the input, unless the agent rejects it. A failure comes after the `Failed` state. A stream that continues a state that has ended has no
+ * states, as `stream` has no events.
  *
  * @category running
  * @since 0.1.0

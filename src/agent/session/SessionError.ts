@@ -21,7 +21,7 @@ export class SessionClosed extends ErrorClass<SessionClosed>("troupe/agent/Sessi
 }, ({ agent, operation }) => `The session of "${agent}" was closed before "${operation}" was done`) {}
 
 /**
- * A tool's handler, a model or an observer called the session that runs it. The operation would wait for its own end.
+ * Code that a session runs, such as a tool's handler, a model or an observer, called that session. The operation would wait for its own end.
  *
  * @category errors
  * @since 0.1.0
@@ -103,8 +103,8 @@ export class CallsOpen extends ErrorClass<CallsOpen>("troupe/agent/Session")("Ca
 }, ({ callIds, tool }) => `Tool "${tool}" can't be invoked while calls are open: ${listOf(callIds)}`) {}
 
 /**
- * A tool was invoked, or its call approved, with parameters that don't fit its schema, or a guardrail refused those of an approval. Nothing
- * was recorded.
+ * A tool was invoked, or its call approved, with parameters that don't fit its schema. If a call was approved with other parameters, it may
+ * also be that a guardrail refused them, or that the agent doesn't have the tool any more. Nothing was recorded.
  *
  * @category errors
  * @since 0.1.0
@@ -115,7 +115,8 @@ export class ParametersRejected extends ErrorClass<ParametersRejected>("troupe/a
 }, ({ issue, tool }) => `The parameters of tool "${tool}" were rejected: ${issue}`) {}
 
 /**
- * The result of a call doesn't fit the success schema of its tool. Nothing was recorded: the call still awaits its result.
+ * The result of a call doesn't fit the success schema of its tool, or the agent doesn't have the tool any more. Nothing was recorded: the
+ * call still awaits its result.
  *
  * @category errors
  * @since 0.1.0
@@ -138,8 +139,9 @@ export class ResultPending extends ErrorClass<ResultPending>("troupe/agent/Sessi
 }, ({ callId, tool }) => `Call "${callId}" of tool "${tool}" awaits its result: give it by \`giveResult\``) {}
 
 /**
- * An invoked tool returned neither a result nor a failure of its own: it took too long, its result didn't fit its schema, or a guardrail
- * blocked the call or its result. The call is settled, and the model reads what `issue` says.
+ * An invoked tool returned neither a result nor a failure of its own. For example, it took too long, it failed with an `AiError` that its
+ * failure schema doesn't accept, its result didn't fit its schema, or a guardrail blocked the call or its result. The call is settled, and
+ * the model reads what `issue` says.
  *
  * @category errors
  * @since 0.1.0

@@ -90,7 +90,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
   })
 
-/** Requests a move between modes, which is carried out with the next call. */
+/** Requests a move between modes, which is carried out before the model is asked next. */
 export const schedule = (session: OpenSession, transition: ModeTransition): Effect.Effect<AgentState, unknown> =>
   give(session, "schedule", (loop) => RunHost.schedule(loop, transition))
 

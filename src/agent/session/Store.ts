@@ -107,10 +107,12 @@ const open = Effect.fnUntraced(function*(id: string) {
 /**
  * Keeps a session's state under an id in the `KeyValueStore`, and restores it from there.
  *
- * The state is saved when a run begins, when a model has asked for calls or a program invokes a tool, after each call's result and every
- * step, at the end of each operation, and when the session is closed during one. If it can't be saved, the operation fails with a
- * `SessionError` before it does anything else: `StoreConflict` if another session has saved under the id, `StoreUnavailable` if the store
- * fails, or `StoredStateUnreadable` if something else was written under the id.
+ * The state is saved when a run begins, when a model has asked for calls or a program invokes a tool, when a call has its result or awaits
+ * it, after every step, and at the end of each operation. It is also saved if closing the session ends an operation or leaves a mode.
+ *
+ * If the state can't be saved, the operation fails with a `SessionError` before it does anything else. Its reason is `StoreConflict` if
+ * another session has saved under the id or the stored state was removed, `StoreUnavailable` if the store fails, or `StoredStateUnreadable`
+ * if something else was written under the id.
  *
  * The session's keys in the store are the id, and texts that begin with the id and a `#`. `KeyValueStore.prefix` keeps them apart from
  * others. Opening a session fails with `StoreUnavailable` if the store can't be read, and with `StoredStateUnreadable` if what is stored

@@ -95,7 +95,7 @@ export const chunkKey = (id: string, log: string, at: number): string => `${base
 /**
  * Checks whether a value that a session writes under a key may change the state that readers find: entries with events and the base of
  * a log do. The head, chunks and an entry that names the next log don't. A store that keeps something beside the state must update it with
- * exactly these values.
+ * each value for which this returns `true`, and with no other.
  *
  * @category guards
  * @since 0.1.0

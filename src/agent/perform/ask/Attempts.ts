@@ -135,7 +135,10 @@ const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =
     })
   )
 
-/** Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. */
+/**
+ * Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. The schedule applies only to
+ * errors that are retryable.
+ */
 export const askOften = (loop: Loop.Loop, options: Options, progress: RequestProgress) => {
   const { retry, settings } = loop.definition
   let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, progress)

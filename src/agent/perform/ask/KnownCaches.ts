@@ -1,7 +1,8 @@
 /**
  * Caches of conversations, found by the first turn, which all runs of one conversation share.
  *
- * A small cache lives as long as the turn. A large one is soon only weakly referenced, so that a state that isn't running keeps nothing alive.
+ * A small cache lives as long as the turn. A large one is soon only weakly referenced, so that a state that isn't running doesn't keep it
+ * alive.
  *
  * @since 0.1.0
  */

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 
-/** How a cache is let go of: what refers to it does so weakly from now on, or not at all any more. */
+/** How a cache is let go of: `weaken` replaces the reference to it by a weak one, and `drop` removes the reference. */
 interface LettingGo {
   readonly weaken: () => void
   readonly drop: () => void
@@ -16,7 +16,7 @@ interface LettingGo {
 /** How many caches one turn of the event loop keeps alive at most. */
 export const most = 32
 
-/** The caches by what refers to them, oldest first. */
+/** How each of the caches is let go of, the one used longest ago first. */
 const latest = new Map<object, LettingGo>()
 
 const weakenAll = (): void => {

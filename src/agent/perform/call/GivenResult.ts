@@ -30,7 +30,10 @@ const read = (
       onSuccess: ({ encoded, value }) => Effect.succeed(succeeded(entry, value, encoded))
     })
 
-/** Judges a result as it is given, so that only what passed is kept. If no guardrail judges it, the run reads it. */
+/**
+ * Judges a result as soon as it is given, so that only what passed is kept. If no guardrail judges results, it is kept as given, and read
+ * when the run continues.
+ */
 export const judge = (
   loop: Loop.Loop,
   call: Call,

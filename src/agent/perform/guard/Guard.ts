@@ -66,7 +66,7 @@ export interface Guard extends Performer {
     call: Call,
     state: AgentState
   ) => Effect.Effect<Result.Result<Schema.Json, string>, never, unknown>
-  /** Asks the guardrails about a policy's handoff. A block ends the run, because there is no call to fail. */
+  /** Asks the guardrails about a policy's handoff. A block or a retry ends the run, because there is no call to fail. */
   readonly judgeDecision: (
     loop: Loop.Loop,
     request: HandoffRequest

@@ -2,8 +2,8 @@
  * Guardrails on inputs: of users, and of modes and callers in their place. They judge an input before the first request that would send
  * it, or beside that request.
  *
- * 1. Until they have, no observer, stream or store sees the input of the outermost agent: its events are withheld. Other agents run beside
- *    a called one, whose events can't be withheld, so guardrails judge its input before any event has it (`emitInput`).
+ * 1. Until they have judged it, no observer, stream or store sees the input of the outermost agent: its events are withheld. The events of a
+ *    called agent can't be withheld, because other agents run beside it. So guardrails judge its input before any event has it (`emitInput`).
  * 2. The state doesn't record that an input passed. If a run stops before its model answers, the run that continues it asks again.
  * 3. A blocked input is replaced by a marker in its turn. Guardrails don't judge the marker, and a run that should answer it fails again
  *    (`UnreadInputs.blockedIn`).

@@ -31,7 +31,7 @@ const distinct = (keys: ReadonlyArray<string>, names: ReadonlyArray<string>): Re
   })
 }
 
-/** Returns a value in which `f` has replaced the texts, and each key that `renamed` doesn't have yet. */
+/** Returns a value with its texts replaced by `f`, and its keys by `renamed`. A key that `renamed` doesn't have yet is replaced by `f` too. */
 const mapTexts = (value: unknown, renamed: Map<string, string>, f: (text: string) => string): unknown => {
   if (typeof value === "string") return f(value)
   if (Array.isArray(value)) return value.map((each) => mapTexts(each, renamed, f))

@@ -79,7 +79,7 @@ export const given = (asked: unknown): Move => {
   if (Predicate.hasProperty(asked, "name")) textNamed("mode", asked.name as string)
   const move = ModeTransition.read(asked)
   if (move !== undefined) return move
-  throw new TypeError(`What \`schedule\` got is ${kindOf(asked)}, not a move: \`ModeTransition\` makes those`)
+  throw new TypeError(`\`schedule\` takes a move of \`ModeTransition\`, and was given ${kindOf(asked)}`)
 }
 
 /** Returns a requested move, or fails if it isn't possible. */

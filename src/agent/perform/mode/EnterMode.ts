@@ -1,7 +1,8 @@
 /**
  * Enters modes, and sets up again the modes that a state says are entered.
  *
- * The mode is on the stack while its set-up runs. If the set-up fails or is interrupted, its finalizers run, and the state is as before.
+ * The mode is on the stack while its set-up runs. If the set-up fails or is interrupted, its finalizers run, and the state is as before. If
+ * the mode was only set up again, it stays entered in the state.
  *
  * @since 0.1.0
  */

@@ -1,7 +1,7 @@
 /**
  * Leaves modes, the innermost first, or releases their resources while they stay entered.
  *
- * A failing clean-up stops nothing: its mode is left all the same, and so are the modes around it.
+ * If a clean-up fails, its mode is left all the same, and so are the modes around it.
  *
  * @since 0.1.0
  */
@@ -26,8 +26,8 @@ import { runModeEffect } from "./ModeEffect.ts"
 /**
  * Why modes are left. With `isOver` the scope or run that they were entered for is over, so none of them can stay. With `recovers` the
  * lowest one may recover from the failure of its body; the failure of a clean-up above it (`failedAbove`) isn't part of that. `note` is for
- * a model that continues. With `endsRun` the run's answer is kept. With `isRuns` the run itself leaves them, and fails with the run's
- * reasons if a move isn't possible.
+ * a model that continues. With `endsRun` the run's answer is kept. With `isRuns` the run itself leaves them: if a clean-up requests a move
+ * that isn't possible, the run fails with the reason `ModeFailed`.
  */
 export interface Why {
   readonly exit: Exit.Exit<unknown, unknown>

@@ -65,7 +65,7 @@ const findUnknown = (
 
 /**
  * Checks whether a resumed set-up's change is already in the state: the same piece of the prompt, or any value under the key that it sets.
- * A value that it computes (`Mode.update`) is set again, and so are changes of a tool that it lets the agent run.
+ * A value that it computes (`Mode.update`) is set again, and so is a value that a tool sets while the set-up talks to the agent.
  */
 const isFound = (
   { live: { open }, state, underway }: Loop.Loop,

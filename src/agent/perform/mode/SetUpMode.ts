@@ -73,7 +73,10 @@ const begin = (loop: Loop.Loop, entry: ModeEntry, params: ModeParams, options: E
   return { loop, open, params, stack, startedAt, options }
 }
 
-/** Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode counts as never entered. */
+/**
+ * Puts a mode on top of the others and sets it up. If the set-up fails or is interrupted, the mode counts as never entered, unless it was
+ * only set up again: then the state keeps it.
+ */
 export const setUp = (
   loop: Loop.Loop,
   entry: ModeEntry,
