@@ -8,7 +8,7 @@
  * 2. One edge into a node brings the value itself, several bring a record keyed by the names of their sources.
  * 3. A key of that record is optional if its edge is conditional, or if its source may be skipped.
  * 4. A node is skipped when no edge into it was taken.
- * 5. A plan returns a record with the output of each node that no edge leaves.
+ * 5. A plan returns a record with the output of each node that no edge leaves and that wasn't skipped.
  *
  * Use a plan if the steps are known beforehand: steps that run in parallel, join, and have types. If a model decides who continues, use a
  * handoff.

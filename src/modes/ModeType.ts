@@ -111,10 +111,10 @@ export interface Options<
   ) => Effect.Effect<unknown, EnterE, EnterR>
   /**
    * The clean-up, which runs before the finalizers; none by default. It gets the `Exit` of the effect, scope or run whose end leaves the
-   * mode, or a success if `exitMode`, a move or a handoff leaves it.
+   * mode, or a success if `session.exitMode`, a move or a handoff leaves it.
    *
-   * It may return a move. `stay` and `push` keep the mode if `exitMode` or a move leaves it; otherwise the mode can't stay, and `push` is
-   * like `switch`. A move that isn't possible is a failure of the clean-up.
+   * It may return a move. `stay` and `push` keep the mode if `session.exitMode` or a move leaves it; otherwise the mode can't stay, and
+   * `push` is like `switch`. A move that isn't possible is a failure of the clean-up.
    */
   readonly exit?:
     | ((exit: Exit.Exit<unknown, unknown>) => Effect.Effect<ModeTransition | void, ExitE, ExitR>)

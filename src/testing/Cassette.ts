@@ -5,8 +5,8 @@
  * 2. A request is found by its content and the path of its agent. Ids of calls, times and metadata of parts are ignored, and agents that
  *    run in parallel aren't mixed up.
  * 3. A request that isn't on the tape is a defect with a readable difference. `orFail` makes it a failure.
- * 4. A tape has no times and nothing that `redact` removes. Of failures it has no headers, no query strings of URLs, and no API keys.
- *    Texts, parameters, results and sources are recorded as they are, unless `redact` changes them.
+ * 4. A tape has no times and nothing that `redact` removes. Of failures it has no headers, no query strings of URLs, and no API keys that
+ *    can be recognized. Texts, parameters, results and sources are recorded as they are, unless `redact` changes them.
  *
  * **Example** (Recording a run, and playing it without the model and the tool)
  *

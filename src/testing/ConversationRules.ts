@@ -2,7 +2,8 @@
  * The rules of providers for conversations, to check any prompt.
  *
  * 1. Every violation is found, not only the first, in the order of the messages, with its index and the ids of its calls.
- * 2. The default policy accepts every prompt that an agent sends, unless a `history` function of yours breaks it.
+ * 2. The default policy accepts every prompt that an agent sends, unless a function of yours that changes conversations breaks it, such as
+ *    the `history` of a handoff.
  * 3. Parallel calls are one turn: their results may be one message or several.
  *
  * **Example** (A result that comes twice)

@@ -95,9 +95,9 @@ const runs = (
  * - States are legal, survive JSON, and make only moves that `AgentStatus.moves` lists.
  * - Events fit the state, each start has its end, and stored events lead to the same state. Usage adds up, and nothing dies.
  * - A streamed run ends in the same state and sends its models the same requests.
- * - A run that is continued from any of its states ends in the same state. States around an answer that isn't in the
- *   conversation, for example because a guardrail blocked it or it broke off, are left out. If called agents work in parallel and a limit is
- *   met, a continued run may end differently.
+ * - A run that is continued from any of its states ends in the same state. States around an answer that isn't in the conversation, for
+ *   example because a guardrail blocked it or it broke off, are left out. If called agents work in parallel and a limit is met, a continued
+ *   run may end differently.
  * - An interruption anywhere leaves a legal state.
  * - Calls that await approval are approved, denied or left, and awaited results are given, given as failures or left. Runs that continue
  *   from there keep the laws too.
@@ -169,7 +169,8 @@ type GuardrailArgs<Value, R, Needs extends keyof GuardrailOptions<Value, R>> = [
  * Checks the laws of a guardrail.
  *
  * The same value has the same verdict each time, and the verdict fits its stage. A replacement of its own passes. The check doesn't change
- * the value and throws nothing. An agent that has the guardrail at each stage that it fits keeps the laws of runs. Fails with `LawBroken`.
+ * the value, doesn't fail and throws nothing. An agent that has the guardrail at each stage that it fits keeps the laws of runs. Fails with
+ * `LawBroken`, also if the layer can't be built.
  *
  * @category laws
  * @since 0.1.0

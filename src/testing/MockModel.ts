@@ -133,7 +133,7 @@ export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockMode
  * Returns the states that a machine went through, the initial one first and the current one last.
  *
  * A machine that answers for several agents in `byAgent` has a history for each: without `agent`, that of the first is returned. Dies if
- * the mock model isn't made of this machine, or has it only inside a `repeat`.
+ * the mock model isn't made of this machine, has it only inside a `repeat`, or doesn't have it for `agent`.
  *
  * @category getters
  * @since 0.1.0

@@ -7,8 +7,9 @@
  *    are exact, rare ones may differ.
  * 4. A request that carries an `InstructionChain` is answered by its step.
  * 5. It opens no socket by itself: it is a `fetch`, or answers for an `HttpClient`, or is served by an `HttpServer`.
- * 6. It stores nothing: `previous_response_id` is never found, an `item_reference` stands for an item of the kind that the prefix of its id
- *    names, and a `thread` is refused so that Anthropic's client sends the whole conversation.
+ * 6. It stores nothing: `previous_response_id` is never found, and an `item_reference` stands for an item of the kind that the prefix of
+ *    its id names. A request with a `thread`, a conversation that Anthropic would store, is refused, so that the client sends the whole
+ *    conversation.
  * 7. If Anthropic's thinking is `enabled`, a turn that calls tools begins with a thinking block, which is empty if the script has none.
  *
  * **Example** (Ask it as a client does)
@@ -68,7 +69,7 @@ const isOf = <Name extends keyof Bodies>(
  * - `handler` answers if no step of an instruction chain does. Without a handler, or if it has no answer, the answer is the last user text.
  * - `strict`, `false` by default, replaces that answer: a request that no script answers gets an error with the status 400, and so does a
  *   request whose chain has no step for it, even if there is a handler. Closing the layer dies with `MissedRequests` if there was such a
- *   request or a refused one. A refused `thread` doesn't count, since its client continues without it.
+ *   request or a refused one. A request that is refused for its `thread` doesn't count, since its client then sends the whole conversation.
  * - `unknownFields` says what to do with a field of a request that the provider doesn't know: `"refuse"`, the default, refuses the request;
  *   `"take"` accepts it, as some compatible servers do.
  * - `status` has the statuses to send in turn, such as `[429, 500, 200]`; none by default. Each body of a request is counted apart, so that
@@ -107,7 +108,8 @@ export interface Options<R = never> {
  *   `status`.
  * - `wait` waits until `count` requests have arrived since the provider was made, and returns `entries`.
  * - `misses` are the last requests that no script answered, with the reason: the handler declined or died, the chain has no step for it, or
- *   the path isn't served. If the provider is strict, they include requests that have no script at all, and refused ones.
+ *   the path isn't served. A request whose chain has no step for it is a miss even if the handler answers it. If the provider is strict,
+ *   the misses include requests that have no script at all, and refused ones.
  * - `assertNoMisses` dies with `MissedRequests` if there are any.
  * - `close` breaks off every response that hangs, now or later, with a `TypeError`.
  *
@@ -349,7 +351,8 @@ export const wait = (count: number): Effect.Effect<ReadonlyArray<Entry>, never, 
 
 /**
  * Returns the last requests that no script answered, with the reasons: the handler declined or died, the chain has no step for it, or the
- * path isn't served. If the provider is strict, they include requests that have no script at all, and refused ones.
+ * path isn't served. A request whose chain has no step for it is a miss even if the handler answers it. If the provider is strict, the
+ * misses include requests that have no script at all, and refused ones.
  *
  * @category getters
  * @since 0.1.0

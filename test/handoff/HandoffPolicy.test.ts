@@ -483,7 +483,7 @@ describe("HandoffPolicy", () => {
         const logger = Logger.make<unknown, void>(({ cause, message }) => void lines.push(message, cause.reasons))
         const failing = HandoffPolicy.mapConversation(() => Effect.fail(new Lost({ what: "Hello" })))
         yield* Effect.provide(arrives(failing, hello), Logger.layer([logger]))
-        assert.deepStrictEqual(lines, [["The conversation crosses from \"a\" to \"b\" unchanged: Lost"], []])
+        assert.deepStrictEqual(lines, [["A transform is left out of the handoff from \"a\" to \"b\": Lost"], []])
       }))
 
     it.effect("fails where it is to, with what it failed with", () =>

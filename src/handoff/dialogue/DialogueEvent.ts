@@ -2,7 +2,8 @@
  * What happened in a dialogue, one value for each thing, and how it changes the dialogue's state.
  *
  * 1. The state of a dialogue is the fold of its events: `DialogueStarted` holds the one that it starts from.
- * 2. Every start has exactly one end, whatever happens: `dialogueStarts` says which ends which.
+ * 2. Every start has exactly one end: `dialogueStarts` says which ends which. A reader that is interrupted, or leaves, gets no events
+ *    after that.
  * 3. What an agent says enters the transcript with its `TurnCompleted`, as a whole, and not before.
  *
  * @since 0.1.0

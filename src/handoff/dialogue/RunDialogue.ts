@@ -100,8 +100,9 @@ export const resume: Runs<[state: DialogueState]> = dual(2, (self: Any, state: D
  * agents' runs between, text as it arrives.
  *
  * The agents' models are asked to stream. The last event (`DialogueEnded`, `DialogueSuspended`, `DialogueFailed` or
- * `DialogueInterrupted`) holds the last state. After a `DialogueFailed` the stream fails with the `DialogueError`. `reduce`
- * returns the state at any time, even if the reader is interrupted before the last event. A reader that leaves interrupts the dialogue.
+ * `DialogueInterrupted`) holds the last state. After a `DialogueFailed` the stream fails with the `DialogueError`, or with the defect
+ * that ended the dialogue. `reduce` returns the state at any time, even if the reader is interrupted before the last event. A reader that
+ * leaves interrupts the dialogue.
  *
  * **Example** (Words as they arrive)
  *

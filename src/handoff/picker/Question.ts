@@ -41,7 +41,7 @@ export const questionOf = ({ conversation, lastAgent, lastStatus }: PickRequest)
   ...(lastStatus === undefined ? undefined : { lastStatus: lastStatus._tag })
 })
 
-/** Returns the agents to choose from, once each, with their descriptions. */
+/** Returns the names to choose from, with the descriptions of their agents. */
 export const choicesOf = (
   names: ReadonlyArray<string>,
   { agents }: PickRequest

@@ -27,7 +27,7 @@ type Case<Tag extends keyof Fields> = { readonly _tag: Tag } & Fields[Tag]
 
 /** The plan started, with what had ended before. */
 export interface PlanStarted extends Case<"PlanStarted"> {}
-/** The plan ended with the output of each node that no edge leaves. */
+/** The plan ended with the output of each node that no edge leaves and that wasn't skipped. */
 export interface PlanCompleted extends Case<"PlanCompleted"> {}
 /** The plan failed, or met a defect. */
 export interface PlanFailed extends Case<"PlanFailed"> {}

@@ -40,7 +40,7 @@ export interface Transforming<out E, out R> {
 
 /** Logs that a transform is left out, with the tag of its error alone: the words of an error may quote the conversation. */
 const warn = (error: unknown, { from, to }: Crossing): Effect.Effect<void> =>
-  Effect.logWarning(`The conversation crosses from "${from}" to "${to}" unchanged: ${tagOf(error) ?? "Failure"}`)
+  Effect.logWarning(`A transform is left out of the handoff from "${from}" to "${to}": ${tagOf(error) ?? "Failure"}`)
 
 /** Applies transforms one after the other. If one fails, it is left out and `leaveOut` is called, unless the failure ends the run. */
 export const applyAll = (
