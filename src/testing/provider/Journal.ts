@@ -13,7 +13,8 @@ import type { Asked } from "./Asked.ts"
  * How far the response to a request got.
  *
  * It is `"pending"` until the end of the response is sent, and then `"sent"`. The script may end it as `"cut"`, if the connection breaks,
- * or as `"hanging"`, if nothing follows. It is `"aborted"` if the client gave up, or if the provider was closed before the response began.
+ * or as `"hanging"`, if nothing follows. It is `"aborted"` if the client gave up, or if closing the provider broke off a response that hung
+ * before it began.
  *
  * @category models
  * @since 0.1.0
