@@ -1,7 +1,7 @@
 /**
  * What a mock model answers to one request, as plain data.
  *
- * 1. A response says the same streamed as at once: streaming only cuts it.
+ * 1. A response says the same streamed as at once: streaming only cuts it. Only `raw` may differ: it has its own parts for each way.
  * 2. Usage that isn't set is unknown, never zero. On the wire a `MockProvider` estimates it, since providers always report it.
  * 3. The finish reason is `"tool-calls"` if a call waits for its result, else `"stop"`, unless it is set.
  * 4. A call without an id gets one when the response is sent: `call_1`, `call_2`, … in the order of the layer's calls. A `MockProvider`
@@ -122,7 +122,7 @@ export interface MockResponse {
   readonly parts: ReadonlyArray<ResponsePart>
   /** The tokens that the response reports: unknown by default. See `withUsage`. */
   readonly usage?: RequestUsage
-  /** The name that the provider gives its model: none by default. See `withModel`. */
+  /** The name that a mock model reports of itself: none by default. See `withModel`. */
   readonly model?: string
   /** Why the response ends: `"tool-calls"` by default if a call waits for its result, else `"stop"`. */
   readonly finishReason?: Response.FinishReason
@@ -360,7 +360,8 @@ export const withUsage: {
 } = dual(2, (self: Input, usage: RequestUsage): MockResponse => ({ ...fromInput(self), usage }))
 
 /**
- * Sets the name that the provider gives its model, from which the cost of a response is computed.
+ * Sets the name that a mock model reports of itself, from which the cost of a response is computed. A `MockProvider` reports the model that
+ * the request names instead.
  *
  * @category combinators
  * @since 0.1.0
@@ -385,7 +386,8 @@ export const withFinishReason: {
 }))
 
 /**
- * Sets the metadata that the provider attaches to the response as a whole: its finish has it. Parts have their own metadata.
+ * Sets the metadata that the provider attaches to the response as a whole: its finish has it. Parts have their own metadata. A
+ * `MockProvider` sends nothing of it but the `stopSequence` under `anthropic`, to clients of Anthropic.
  *
  * @category combinators
  * @since 0.1.0

@@ -45,8 +45,8 @@ export type ToolTable<Tools extends Record<string, Tool.Any>> = {
 }
 
 /**
- * Error for a call of a tool without a scripted result. A handler of `MockModel.handlers` dies with it. `table` has the names of the tools
- * that the table has results for.
+ * Error for a call of a tool that has a result neither in the script nor in the table. A handler of `MockModel.handlers` dies with it.
+ * `table` has the names of the tools that the table has results for.
  *
  * @category errors
  * @since 0.1.0

@@ -73,7 +73,9 @@ export * from "./story/Step.ts"
 /**
  * Error for a story that doesn't hold.
  *
- * `step` is the number of the step that fails, from 1: the last one if something is unanswered at the end, 0 if there are no steps.
+ * `step` is the number of the step that fails, from 1: the last one if something is unanswered at the end, 0 if there are no steps. A step
+ * inside `inCall` has the number of its `inCall`.
+ *
  * `reason` is the kind of failure, `issue` says it in words, and `steps` are the titles of all steps.
  *
  * @category errors

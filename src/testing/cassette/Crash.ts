@@ -1,5 +1,5 @@
 /**
- * What runs beside a call that crashes: the other calls of its turn, and all that the agents do that answer these calls.
+ * What runs beside a call that crashes: the other calls of its turn, and the requests and calls of the agents that answer them.
  *
  * A crash ends what runs beside it. If a tape has the end of such a request or call after the crash, the end came too late for the run. So
  * in a replay the request or call never ends. A log needs no such change: it has only what the run was given.

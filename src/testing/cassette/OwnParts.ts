@@ -15,7 +15,7 @@ import * as Recording from "./Recording.ts"
 import type { Change } from "./Redact.ts"
 import * as Tools from "./Tools.ts"
 
-/** Records what agents have of their own, or what stands in for that already. */
+/** Records the models and handlers that agents have of their own, or the mocks that already replace them. */
 export const recorded = (recorder: Recorder, isHandled: boolean): Effect.Effect<Overrides> =>
   Effect.map(CurrentOverrides, ({ handler, model }): Overrides => ({
     model: (own) => {

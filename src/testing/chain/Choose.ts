@@ -57,7 +57,7 @@ export interface Chosen {
  * Says why no step answers.
  *
  * There is no chain (`"Absent"`), it can't be read (`"Malformed"`), its step is `null` or invalid (`"Skipped"`), or it has no more steps
- * (`"Exhausted"`). A strict `MockProvider` refuses such a request, unless it is `"Absent"` and there is a handler.
+ * (`"Exhausted"`). A strict `MockProvider` refuses such a request, unless its chain is `"Absent"` and the handler answers.
  *
  * @category models
  * @since 0.1.0
@@ -124,13 +124,14 @@ const chooseOf = (candidate: Candidate, request: Request): Choice => {
 }
 
 /**
- * Chooses the step for a request: of the last chain in it, the step whose index is the number of turns that the model took since.
+ * Chooses the step for a request: of the last chain in a message of the user, the step whose index is the number of turns that the model
+ * took since.
  *
  * **Details**
  *
  * - Past the end of a chain, and if the step is `null` or invalid, no step answers, and no earlier chain does.
  * - A single instruction outside of a chain answers each request.
- * - If no message carries a chain, the chain `given` is used. Its turns are counted from the beginning of the conversation.
+ * - If no message of the user carries a chain, the chain `given` is used. Its turns are counted from the beginning of the conversation.
  *
  * @category combinators
  * @since 0.1.0

@@ -206,7 +206,8 @@ export const problem = (step: Schema.Struct.Type<typeof fields>): string | undef
  * - `usage` is what the answer reports, and `finish` its finish reason: both by default as in a `MockResponse` without them.
  * - `ids` go to the calls that have none, in order. `id`, or `id_message`, names the step in entries and messages.
  *
- * A step without messages, reasoning, `error`, `cut` and `hang` is invalid.
+ * A step is invalid if it has no messages, `reasoning`, `error`, `cut` or `hang`, if it asks for more than 100,000 words by `length`, or if
+ * a `server_tool_result` without a `tool_use_id` has no `server_tool_use` of its name before it.
  *
  * @category schemas
  * @since 0.1.0

@@ -26,7 +26,7 @@ export interface TranscriptCall extends MockResponse.CallOptions {
  * assistant answers.
  *
  * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it. Without a
- * `name` any tool may have given it. The usage of an assistant's entry is unknown unless `usage` is set.
+ * `name` any tool may have given it. Without `usage`, an assistant's entry has the usage of its `content`, which is unknown by default.
  *
  * @category models
  * @since 0.1.0

@@ -43,7 +43,8 @@ const openIn = (places: ReadonlyArray<Underway.Place>): ReadonlyArray<Underway.S
 /**
  * Returns everything that is wrong with the events of one whole run, in words; none if they are balanced.
  *
- * It finds starts without an end and ends without a start, and events with a wrong number, path or time, or outside of a run.
+ * It finds starts without an end and ends without a start, and events with a wrong number, path or time, or outside of a run. A call may
+ * be settled without a start.
  *
  * @category getters
  * @since 0.1.0

@@ -22,8 +22,8 @@ export const breach = (law: string, issue: string, events: Breach["events"] = []
  * Error for a law that is broken.
  *
  * `subject` names what was checked, `law` is the law in words, and `issue` says how it is broken. `script` is what the models said in the
- * smallest run that was found to break it, and `events` are the events of that run; both are empty if nothing was run. Pass `replay` as the
- * option to begin a check of the same subject with that run.
+ * smallest run that was found to break it, and `events` are the events of that run except deltas; both are empty if nothing was run. Pass
+ * `replay` as the option to begin a check of the same subject with that run; it is empty if the check couldn't make enough random values.
  *
  * @category errors
  * @since 0.1.0

@@ -36,7 +36,9 @@ const isInDiscarded = ({ events }: Observed, index: number): boolean => {
   return end?._tag === "ModelCallFailed" && end.usage !== undefined
 }
 
-/** Checks whether an agent, called or not, met a limit. Calls that it gives up are settled as interrupted, though nobody interrupts the run. */
+/**
+ * Checks whether an agent, called or not, met a limit. Calls that it gives up are settled as interrupted, though nobody interrupts the run.
+ */
 const meetsLimit = (events: ReadonlyArray<AgentEvent>): boolean =>
   events.some((event) =>
     event._tag === "LimitReached" ||

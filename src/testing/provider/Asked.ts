@@ -12,7 +12,7 @@ import type { Format } from "./Format.ts"
 import type { MessagesRequest } from "./MessagesRequest.ts"
 import type { ResponsesRequest } from "./ResponsesRequest.ts"
 
-/** A message of a request, whatever the protocol: an assistant's holds its calls, a tool's the results. */
+/** The role and the texts of a message, whatever the protocol. Results of tools have the role `tool`. */
 export interface WireMessage {
   readonly role: "system" | "user" | "assistant" | "tool"
   /** Each part of text apart, in order. */
@@ -22,19 +22,19 @@ export interface WireMessage {
 /** What a request of one protocol asks for. */
 export interface AskedBy<Name extends string, Body> {
   readonly protocol: Name
-  /** As it arrived. */
+  /** The body as it arrived. */
   readonly body: Body
   readonly model: string
   readonly isStreaming: boolean
   readonly system: string
-  /** In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
+  /** The messages, oldest first. In the responses API, function calls are messages of the assistant, and their outputs those of a tool. */
   readonly messages: ReadonlyArray<WireMessage>
   /** The conversation as a prompt of `effect/ai`. */
   readonly prompt: Prompt.Prompt
-  /** With the JSON schema of their parameters. */
+  /** The tools that are offered, with the JSON schema of their parameters. */
   readonly tools: ReadonlyArray<Tool.Any>
   readonly toolChoice: LanguageModel.ToolChoice<string>
-  /** With a schema that is read from JSON. */
+  /** The form of the answer: text, or JSON by a schema. */
   readonly responseFormat: Format
 }
 

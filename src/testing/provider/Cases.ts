@@ -5,7 +5,7 @@
  */
 import * as SchemaAST from "effect/SchemaAST"
 
-/** A step of the way into a body: a key, an index, or the case of a union that a tag tells. */
+/** A step of the way into a body: a key, an index, or the case of a union, given by its tag. */
 export type Step = PropertyKey | { readonly tag: string }
 
 /** The schemas that a value may be of. */
@@ -33,7 +33,7 @@ const tagOf = (cases: ReadonlyArray<SchemaAST.Objects>): PropertyKey | undefined
     return types.every(isTag) && new Set(types.map((type) => literalsOf(type).join())).size > 1
   })
 
-/** The cases that a tag may mean. One that names it goes before one that takes any. */
+/** The cases that a tag may mean: those with this tag among their literals or, if there are none, those that accept any string. */
 const casesOf = (cases: ReadonlyArray<SchemaAST.Objects>, key: PropertyKey, tag: unknown) => {
   const takes = (accepts: (type: SchemaAST.AST) => boolean) =>
     cases.filter((each) => {

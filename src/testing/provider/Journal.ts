@@ -13,7 +13,8 @@ import type { Asked } from "./Asked.ts"
  * How far the response to a request got.
  *
  * It is `"pending"` until the end of the response is sent, and then `"sent"`. The script may end it as `"cut"`, if the connection breaks,
- * or as `"hanging"`, if nothing follows. It is `"aborted"` if the client gave up, or if the provider was closed before the response began.
+ * or as `"hanging"`, if nothing follows. It is `"aborted"` if the client gave up, or if closing the provider broke off a response that hung
+ * before it began.
  *
  * @category models
  * @since 0.1.0
@@ -26,8 +27,8 @@ export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
  * **Details**
  *
  * - `number` counts the requests from 1. `protocol` is `undefined` if no model is served at the path.
- * - `by` says in words what answered: a handler, a step of a chain, a status of the option `status`, a refusal, the fallback. `step` is the
- *   place of the step.
+ * - `by` says in words what answered, such as a handler, a step of a chain, a status of the option `status`, a refusal, the fallback, or
+ *   nobody. `step` is the place of the step.
  * - `miss` says why no script answered the request, or why its chain didn't and the handler answered instead.
  * - `warnings` say what is wrong in the instruction chain that it carries, and which parts of the response the protocol has no place for.
  * - `asked` is what the request asks for, if the provider accepts it, and `response` what the script answers. `status` is missing until
@@ -133,7 +134,7 @@ export class Journal {
     if (entry !== undefined) this.#entries.set(number, { ...entry, ...change })
   }
 
-  /** Notes that nothing was foreseen for a request. */
+  /** Notes a miss, also in the entry of its request. */
   miss(miss: Miss): void {
     this.misses.add(miss)
     if (miss.isDefect) this.defects.add(miss)

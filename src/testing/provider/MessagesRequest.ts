@@ -205,7 +205,7 @@ export type MessagesResult = Extract<MessagesBlock, { readonly type: "tool_resul
 /** Where an image or a document comes from. */
 export type MessagesSource = Schema.Schema.Type<typeof Source>
 
-/** The JSON that a request asks for, if any. Betas have it beside what else is configured. */
+/** The JSON that a request asks for, if any: in `output_config`, or in `output_format`, as beta versions have it. */
 export const outputFormat = ({ output_config: config, output_format: beta }: MessagesRequest) =>
   config?.format ?? beta ?? undefined
 

@@ -72,7 +72,7 @@ export interface Writing<A extends Asked> {
   readonly omits: Reading["omits"]
 }
 
-/** Puts together how a protocol reads bodies, what they ask for, and how responses to that are written. */
+/** Makes the `read` of a protocol from how it reads a body, what a body asks for, and how it writes a response. */
 export const reading = <Body, A extends Asked>(
   read: (body: unknown, takesUnknown: boolean) => Result.Result<Body, Refusal>,
   fromRequest: (request: Body) => A,

@@ -44,7 +44,7 @@ const Input = content(Schema.Array(InputPart))
 
 const Output = content(Schema.Array(OutputPart))
 
-/** Items that stand for what a tool of the provider's did, or for an answer to that. */
+/** Items of which nothing is read but the type and the id: mostly calls of tools that aren't functions, and their outputs. */
 const Other = Schema.Struct({
   type: Schema.Literals([
     "apply_patch_call",

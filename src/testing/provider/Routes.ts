@@ -22,7 +22,7 @@ interface Endpoint {
   readonly answer: (body: unknown, takesUnknown: boolean) => Result.Result<Schema.Json, Refusal>
 }
 
-/** A request whose tokens are counted needn't say how many it allows. */
+/** Counts the tokens of a request, which needn't have `max_tokens`. */
 const counting: Endpoint = {
   name: "count of tokens",
   method: "POST",

@@ -1,5 +1,5 @@
 /**
- * One mock provider at work: it takes each request in, lets it be answered and sends that.
+ * One mock provider at work: it reads each request, chooses what answers it, and sends the response.
  *
  * @since 0.1.0
  */
