@@ -19,7 +19,8 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  *
  * - `Complete`: the agent has answered with `text`
  * - `Waiting`: calls await approval (`pending`) or their results (`awaited`)
- * - `Failed`: the run failed with `error`, and can be resumed
+ * - `Failed`: the run failed with `error`, and can be resumed. If it failed before it began, for example because the services of the
+ *   conversation couldn't be made, what the user said wasn't added: say it again, with another key
  * - `Cancelled`: somebody cancelled the message
  * - `Stopped`: the run was interrupted in another way, and can be resumed
  *

@@ -57,7 +57,7 @@ const Turn = Schema.Struct({
 })
 
 /**
- * Schema for how far a dialogue on a cluster is: what was said, and of each agent how much of it it has heard, and how many events its
+ * Schema for how far a dialogue on a cluster is: what was said, how much of that each agent has heard, and how many events each agent's
  * conversation has. `next` is what is to be done.
  *
  * @category schemas
