@@ -26,8 +26,8 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  *
  * `text` is empty unless the status is `Complete`. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
  *
- * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. `cursor` is the number
- * of the last event so far.
+ * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. In a plan it also lists
+ * such effects, until the plan is resumed or begun anew. `cursor` is the number of the last event so far.
  *
  * @category schemas
  * @since 0.1.0
