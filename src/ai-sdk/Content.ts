@@ -24,7 +24,7 @@ export interface Asked {
   /** Returns a tool's name in the program from the name that the model knows. */
   readonly nameOf: (name: string) => string
   readonly isOffered: (name: string) => boolean
-  /** Returns parameters in the form of the tool of a name. */
+  /** Returns a call's parameters in the form of the tool with this name. */
   readonly paramsOf: (name: string, params: unknown) => unknown
   /** Whether the provider asks for an approval before it runs a call. */
   readonly awaitsApproval: (id: string) => boolean

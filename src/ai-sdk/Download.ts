@@ -1,7 +1,8 @@
 /**
  * Files by address, downloaded for a model whose provider doesn't fetch them itself.
  *
- * 1. A file is downloaded once, and kept as long as its address is: later requests, and those at the same time, send the same bytes.
+ * 1. A file is downloaded once for each `URL` object, and kept as long as that is: later requests with it, and those at the same time,
+ *    send the same bytes.
  * 2. Only `http` and `https` are followed, and no address of this machine or a private network, redirects included. Host names aren't
  *    resolved to check this: a program that takes addresses from strangers should pass a `fetch` that does.
  *
@@ -66,8 +67,8 @@ const network = (url: URL, why: string): AiError.NetworkError =>
   })
 
 /**
- * Hosts of this machine and of networks that aren't public, as `URL` writes them: names, IPv4, and of IPv6 all but global unicast
- * addresses (2000::/3) that don't stand for an IPv4 address (2002::/16).
+ * Hosts of this machine and of networks that aren't public, as `URL` writes them: names, IPv4 addresses, and IPv6 addresses. Of IPv6 only
+ * global unicast addresses (2000::/3) are public, and of these not 2002::/16, which stand for IPv4 addresses.
  */
 const privateHost = new RegExp(
   [

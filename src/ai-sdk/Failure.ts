@@ -11,7 +11,7 @@ import { retryAfter } from "./RetryAfter.ts"
 import { shown } from "./ShownHeaders.ts"
 import { causes, isOf, read, reportIn, textIn, type Thrown } from "./Thrown.ts"
 
-/** Reads something of an error. Whatever was thrown may have fields that throw themselves: then `otherwise` is returned. */
+/** Reads something of an error, or returns `otherwise` if reading it throws, because the error has a getter that does. */
 const safely = <A>(read: () => A, otherwise: A): A => {
   try {
     return read()
@@ -152,8 +152,8 @@ const isInvalidUrl = (error: unknown): boolean =>
   )
 
 /**
- * Returns the part of an error's chain of causes below the errors of calls, since those hold the whole request; the error itself if it has
- * none.
+ * Returns the cause below the last `APICallError` in an error's chain of causes, because an `APICallError` holds the whole request. Returns
+ * the error itself if its chain has no `APICallError`.
  */
 const withoutRequest = (error: unknown): unknown => {
   const chain = causes(error)

@@ -75,7 +75,10 @@ const isText = (part: Prompt.ToolModelOutputPart): part is Prompt.TextPart => pa
 const noteOf = (part: Prompt.ToolModelOutputPart): string =>
   isText(part) ? part.text : `[A file of type ${part.mediaType}: this provider takes none in results.]`
 
-/** Returns what a model is told of a result. Only the text form can mark a failure, content can't. */
+/**
+ * Returns what a model is told of a result. Text and JSON can mark a failure, content can't: a failure with several texts becomes one
+ * text, and a failure with files is sent unmarked if the provider accepts files.
+ */
 const outputOf = (part: Prompt.ToolResultPart, takesFiles: boolean): LanguageModelV4ToolResultOutput => {
   const { isFailure, modelOutput, providerExecuted, result } = part
   if (modelOutput !== undefined) {

@@ -1,7 +1,8 @@
 /**
  * How long a provider may be silent.
  *
- * 1. Only time spent waiting for the provider counts towards `first` and `between`, so a slow reader causes no time-out.
+ * 1. Only time spent waiting for the provider counts towards `first` and `between`, so a slow reader doesn't reach them. All time counts
+ *    towards `total`.
  * 2. A comment or a ping doesn't end a silence.
  *
  * @since 0.1.0
@@ -170,7 +171,8 @@ export const waitFor = <A>(
 const turn = 256
 
 /**
- * Waits for one piece after the other, within the request's limits, until `each` returns an effect for a piece, and returns that.
+ * Waits for one piece after the other, within the request's limits. Once `each` returns an effect for a piece, that effect runs, and its
+ * result is returned.
  *
  * Pieces that have already arrived cost no turn of the runtime.
  */

@@ -21,8 +21,8 @@ import type { Service } from "./store/Stored.ts"
 import { Within } from "./Within.ts"
 
 /**
- * Returns a state that names nothing that the definition lacks, in place of one that names what is `missing`. If it returns `undefined`, or
- * a state that still names such a thing, the message fails with the reason `DefinitionChanged`.
+ * Changes a stored state that names agents, modes or tools that the definition lacks (`missing`) into one that names none of these. If it
+ * returns `undefined`, or the new state still names something that is missing, the message fails with the reason `DefinitionChanged`.
  */
 export type Migrate = (state: AgentState, missing: ReadonlyArray<Definition.Missing>) => AgentState | undefined
 
@@ -37,7 +37,7 @@ export interface Options extends Held.Options {
   readonly snapshotAfter?: number | undefined
   readonly keepEvents?: number | undefined
   readonly tellsStarts?: boolean | undefined
-  /** The services of the conversation's own. */
+  /** Makes the services that only this conversation has. */
   readonly services?: Effect.Effect<Context.Context<never>, never, Scope.Scope> | undefined
 }
 

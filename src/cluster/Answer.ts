@@ -19,14 +19,15 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  *
  * - `Complete`: the agent has answered with `text`
  * - `Waiting`: calls await approval (`pending`) or their results (`awaited`)
- * - `Failed`: the run failed with `error`, and can be resumed
+ * - `Failed`: the run failed with `error`, and can be resumed. If it failed before it began, for example because the services of the
+ *   conversation couldn't be made, what the user said wasn't added: say it again, with another key
  * - `Cancelled`: somebody cancelled the message
  * - `Stopped`: the run was interrupted in another way, and can be resumed
  *
  * `text` is empty unless the status is `Complete`. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
  *
- * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. `cursor` is the number
- * of the last event so far.
+ * `unknown` lists the calls of this message that were started, but of which nobody knows whether they took effect. In a plan it also lists
+ * such effects, until the plan is resumed or begun anew. `cursor` is the number of the last event so far.
  *
  * @category schemas
  * @since 0.1.0

@@ -15,7 +15,7 @@ import type * as Protocol from "./Protocol.ts"
 export interface Client<out X = ClusterError> {
   /**
    * Begins something if nothing is under way, and returns once it is in the log. Its run continues even if the caller leaves. What a user
-   * says is stored only after the guardrails have checked it, as they let it pass.
+   * says is stored after the guardrails have checked it, in the form that they let pass.
    *
    * Fails with `ConversationError`: its `reason` is `ConversationBusy` if something is under way, `NotAwaitingApproval` if the call doesn't
    * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them.

@@ -117,8 +117,9 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /**
    * Emits the events after a cursor, by default all, and then each new one once it is stored. Ends when the conversation is removed.
    *
-   * Pieces of streamed text are emitted at once and never stored: a new reader first gets those since the last event, unless their runner
-   * died. Fails with `EventsGone` if events after the cursor were removed (`keepEvents`).
+   * Pieces (`TextDelta`, `ReasoningDelta`, `ToolParamsDelta` and `ToolCallProgressed`) are emitted at once and never stored: a new reader
+   * first gets those since the last event, unless their runner died. Fails with `EventsGone` if events after the cursor were removed
+   * (`keepEvents`).
    */
   readonly events: (
     options?: { readonly after?: number | undefined }

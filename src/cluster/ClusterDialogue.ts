@@ -3,7 +3,7 @@
  *
  * 1. Each participant has a conversation of its own, with all that a conversation promises.
  * 2. What was chosen and said is kept before the dialogue continues. Nobody is told anything twice.
- * 3. If a call awaits an approval, the dialogue waits in the turn of its agent.
+ * 3. If a call awaits an approval or a result, the dialogue waits in the turn of its agent.
  *
  * @since 0.1.0
  */

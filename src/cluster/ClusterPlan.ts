@@ -5,7 +5,7 @@
  * 2. The outputs of nodes are kept. A node that has ended doesn't run again.
  * 3. An effect that has started isn't started again if its end is unknown, unless it is `idempotent`: the plan fails with `EffectUnknown`,
  *    and `resume` lets it start again.
- * 4. If calls await an approval, the plan runs on as far as it can without them, and then waits.
+ * 4. If calls await an approval or a result, the plan runs on as far as it can without them, and then waits.
  *
  * @since 0.1.0
  */

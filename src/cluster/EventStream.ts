@@ -59,9 +59,9 @@ export interface Source<Event> {
   readonly store: Service
   readonly eventsOf: (text: string) => Result.Result<ReadonlyArray<Event>, string>
   readonly told: PubSub.PubSub<Journal.Told<Event>>
-  /** How many there are. */
+  /** How many events are stored. */
   readonly count: Effect.Effect<number, ConversationError>
-  /** The pieces since the last of them. */
+  /** The pieces since the last stored event. */
   readonly pieces?: () => ReadonlyArray<Journal.Told<Event>>
 }
 

@@ -2,7 +2,7 @@
  * What a runner has of an entity: its log, for as long as the log is the runner's.
  *
  * A log that is lost, because another runner has claimed it or the store doesn't answer, is opened anew and its message handled again,
- * unless this runner is to leave: then the message is left for the next one. A runner that dies at any point leaves nothing else to do.
+ * unless this runner is to leave: then the message is left for the next one. If a runner dies, the next one does just the same.
  *
  * @since 0.1.0
  */

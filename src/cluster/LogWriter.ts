@@ -2,9 +2,9 @@
  * How an owner writes to a log: one entry after the other, under the epoch that it claimed.
  *
  * 1. An owner that can't append has lost the log: the writer is closed, and writes nothing more.
- * 2. A snapshot is written once the entries after the last one are many or long, so that opening a log reads only few or short entries. But
- *    the entries must be at least half as long as the last one, also at the end of an owner. So all snapshots together are at most three
- *    times as long as the log.
+ * 2. A snapshot is written once the entries after the last stored state are many or long, so that opening a log reads only few or short
+ *    entries. But these entries must be at least half as long as that state, also when an owner ends. So all snapshots together are at most
+ *    three times as long as the log.
  * 3. If only the newest events are to be kept, the others are removed once a snapshot stands for them.
  *
  * @since 0.1.0
@@ -22,7 +22,7 @@ import type { Append, Claimed, ConversationStoreError, Service } from "./store/S
 /** How many characters of entries there are at least between two snapshots. */
 const minSnapshotDistance = 32_768
 
-/** How many entries there are at most between two snapshots, once they have half the last one's length. */
+/** How many entries there are at most between two snapshots, if they are at least half as long as the first of the two. */
 const maxEntries = 256
 
 /** Says that what is kept can't be read. */

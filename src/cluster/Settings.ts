@@ -10,7 +10,7 @@ type Settings = Partial<ShardingConfig.ShardingConfig["Service"]>
 
 /**
  * Returns settings with which a cluster finds a dead runner after 6 seconds, for `NodeClusterSocket.layer` and the like; `own` replaces
- * single settings. With Effect's own settings that takes half a minute, and its messages continue ten seconds later.
+ * single settings. With Effect's defaults this takes half a minute, and the dead runner's messages continue ten seconds after that.
  *
  * @category settings
  * @since 0.1.0

@@ -18,7 +18,7 @@ export const UnknownCall = Schema.Struct({
 })
 
 /**
- * A call that was started and has no result: whether it took effect is unknown. `path` are the agents from the one in control to the one
- * whose call it is, in a plan or a dialogue after the node or the participant.
+ * A call, or an effect of a plan, that was started and has no result: whether it took effect is unknown. `path` are the agents from the one
+ * in control to the one whose call it is. In a plan or a dialogue the node or the participant comes before them.
  */
 export interface UnknownCall extends Schema.Schema.Type<typeof UnknownCall> {}

@@ -12,7 +12,7 @@ export const Within = Context.Reference<string | undefined>("troupe/cluster/With
   defaultValue: () => undefined
 })
 
-/** Refuses to wait for a conversation within it: its messages are handled one after the other. */
+/** Fails if a conversation's own run would wait for that conversation: its messages are handled one after the other. */
 export const notWithin = (address: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Within, (within): Effect.Effect<A, E | ConversationError, R> =>
     within === address

@@ -160,8 +160,9 @@ type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeo
 
 /**
  * A run began with `input`, or without one continued where it had stopped. With `isReopened` the run had ended and was reopened first.
- * `position` tells a reader who begins here how much came before. `input` is what guardrails left of it, and `blocked` names the guardrail
- * that refused it. `mode` names the mode whose set-up or clean-up said it, if one did. With `error` the run fails at once.
+ * `input` is what guardrails left of what was said, and `blocked` names the guardrail that refused it. `mode` names the mode whose set-up
+ * or clean-up said it, if one did. `position` says how much came before, for a reader who begins with this event. With `error` the run
+ * fails at once.
  */
 export interface RunStarted extends Case<"RunStarted"> {}
 /** A step began: one answer of the model and the calls in it, or calls that were still open. */
@@ -224,7 +225,7 @@ export interface ResultAwaited extends Case<"ResultAwaited"> {}
 export interface ResultGiven extends Case<"ResultGiven"> {}
 /** A handler gave a preliminary result. */
 export interface ToolCallProgressed extends Case<"ToolCallProgressed"> {}
-/** A started call stays open: its agent stopped for an approval or a limit, or its run stopped and the call may run again. */
+/** A started call stays open: the agent that answers it stopped before its end, or the run stopped and the call may run again. */
 export interface ToolCallSuspended extends Case<"ToolCallSuspended"> {}
 /**
  * A call has its result; the model reads `modelOutput` instead, if present. A call that never started is settled without a start.
@@ -256,7 +257,7 @@ export interface HandoffRequested extends Case<"HandoffRequested"> {}
 export interface TransformFailed extends Case<"TransformFailed"> {}
 /**
  * Another agent took over. `conversation` is what crossed, and is missing if the whole conversation crossed unchanged. `systemMessage` is
- * that of the state before, if it crossed. Later events have the new agent in their `path`.
+ * the one that the state had, if it crossed. Later events have the new agent in their `path`.
  */
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
 /**
@@ -290,7 +291,7 @@ export interface ModeTransitionRequested extends Case<"ModeTransitionRequested">
  * `mode` is the place of the mode in the stack, from 0 at the bottom; it is missing if the mode is the innermost.
  */
 export interface StateAdjusted extends Case<"StateAdjusted"> {}
-/** A step ended, with success or not. With `endsRun` a step that was taken by hand left nothing to do. */
+/** A step ended, with success or not. With `endsRun` it was taken by `Agent.step`, and left nothing to do. */
 export interface StepCompleted extends Case<"StepCompleted"> {}
 /** The run ended, or stopped for approvals or results. `state` says which. */
 export interface RunCompleted extends Case<"RunCompleted"> {}
@@ -354,8 +355,9 @@ export type AgentEvent =
 /**
  * Which events end what an event started, as data.
  *
- * A `ToolCallSettled` may come without a start, if no handler ran: the call had no tool, no valid parameters or no permission to run, moved
- * between modes, got a result that came later, or its run stopped first. A `ModeFailed` ends an entering in the phase `SetUp` only.
+ * A `ToolCallSettled` may come without a start. Either the call never ran: for example, it had no tool or invalid parameters, was denied or
+ * blocked, asked for a handoff, moved between modes, or its run stopped first. Or its result came later, and `ResultAwaited` ended the
+ * start. A `ModeFailed` ends a `ModeEntering` only if its `phase` is `SetUp`.
  *
  * @category constants
  * @since 0.1.0

@@ -35,7 +35,8 @@ export const HandoffRequest = Schema.Struct({
  * A request that another agent take over: the target's name, the reason, the context, and the model's call that asked, with the name of its
  * tool.
  *
- * There is no `callId` if a group's policy asked, or if the call went with the turns of a mode that was left.
+ * There is no `callId` if a group's policy asked, if the call went with the turns of a mode that was left, or if the call was settled
+ * first, because a mode's set-up or clean-up talks to the agent before the handoff.
  */
 export interface HandoffRequest extends Schema.Schema.Type<typeof HandoffRequest> {}
 

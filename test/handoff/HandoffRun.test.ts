@@ -116,7 +116,7 @@ describe("A run that changes hands", () => {
     Effect.gen(function*() {
       const { events } = yield* checked(Agent.run(a, "Hi"), "a")
       const markdown = Trace.toMarkdown(events)
-      assert.include(markdown, "`b` didn't take over before the run ended")
+      assert.include(markdown, "`b` didn't take over yet")
       assert.include(markdown, "## Stopped before `b` took over: `a`")
       yield* Effect.promise(() => parse(Trace.toMermaid(events)))
     }).pipe(Effect.provide([models({ a: [all(sign, handTo("b"))] }), handlers])))

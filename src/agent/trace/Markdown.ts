@@ -3,10 +3,10 @@
  *
  * 1. The log of a list of events is the concatenation of their fragments: a fragment depends on its event alone.
  * 2. Each fragment is whole: it ends with an empty line, and every fence that it opens is closed.
- * 3. Content from users, models and tools is in fences or code spans longer than any in it. So none of it becomes markup, and all of it can
- *    be read as it was.
- * 4. Each fragment names its agent by the path from the outermost one, so fragments of agents that run at the same time can be in any
- *    order.
+ * 3. Content from users, models and tools is in fences or code spans longer than any in it, so none of it becomes markup. Long content is
+ *    cut, invisible characters are replaced, and white space in a code span becomes one space.
+ * 4. Fragments name their agent by the path from the outermost one, or else the call or the handoff that they are about. So fragments of
+ *    agents that run at the same time can be in any order.
  *
  * @since 0.1.0
  */
@@ -264,7 +264,7 @@ export const fragment = (event: AgentEvent, options?: MarkdownOptions): string =
         paragraph(`${target} took over at ${at}${given}`)
     }
     case "HandoffSuspended":
-      return paragraph(`${code(event.request.target)} didn't take over before the run ended at ${at}`)
+      return paragraph(`${code(event.request.target)} didn't take over yet, at ${at}`)
     case "InputGiven":
       return paragraph(`${agent} was told by mode ${code(event.mode)} at ${at}:`) + write.input(event.input)
     case "ToolInvoked":

@@ -1,5 +1,5 @@
 /**
- * Markdown that shows content as it was written: none of it becomes markup.
+ * Markdown that shows content as text: none of it becomes markup.
  *
  * @since 0.1.0
  */

@@ -3,7 +3,8 @@
  *
  * 1. The diagram parses, for any names and content and even if the list of events is cut short.
  * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one
- *    arrow: `->>` if it succeeded, such as a call that enters a mode, and `-x` if not.
+ *    arrow: `->>` if it succeeded, such as a call that enters a mode, and `-x` if not. If a result comes later, the arrow back is `-->>`
+ *    and says so, and the given result or failure is an arrow from `User`.
  * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
  * 4. All agents share one `Model`, since events don't say which model was asked. Deltas, progress and steps aren't drawn.
  *

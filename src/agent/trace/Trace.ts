@@ -36,7 +36,7 @@ const open = Effect.fnUntraced(function*(path: string, append: boolean) {
   return yield* files.open(path, { flag: "a" })
 })
 
-/** Events that add nothing to a log, such as deltas, and so cost a run nothing. */
+/** Deltas, which add nothing to a log. They aren't written at all, so that they cost a run nothing. */
 const silent: ReadonlySet<AgentEvent["_tag"]> = new Set(["TextDelta", "ReasoningDelta", "ToolParamsDelta"])
 
 /** An observer that writes to `file` while its scope is open, until a write fails. */

@@ -103,7 +103,8 @@ export const recentTurns = (count: number): Strategy =>
 export const dropToolResults: Strategy = choosing(Choosing.withoutResults)
 
 /**
- * Puts strategies one after the other: each is asked if those before it left too much. `recentTurns` is always asked.
+ * Puts strategies one after the other: each is asked if those before it left too much. `recentTurns` is always asked, and so is a function
+ * if the window has no limit.
  *
  * @category strategies
  * @since 0.1.0

@@ -27,7 +27,10 @@ export const Step = Schema.TaggedUnion({
   SpeakerChosen: turn,
   /** An agent's turn begins, in answering a message. */
   TurnStarted: { ...turn, message: Schema.String },
-  /** A call of the agent whose turn it is was approved or denied, in answering a message; its run failed by that, if there is an error. */
+  /**
+   * A call of the agent whose turn it is was approved or denied, or got its result, in answering a message. With `error` the agent's run
+   * then failed.
+   */
   TurnDecided: { message: Schema.String, error: Schema.optionalKey(Failure) },
   /**
    * The agent has stopped: it awaits an approval or a result, failed or was cancelled. `isTold` says whether it has taken in what it
@@ -57,7 +60,7 @@ const Turn = Schema.Struct({
 })
 
 /**
- * Schema for how far a dialogue on a cluster is: what was said, and of each agent how much of it it has heard, and how many events its
+ * Schema for how far a dialogue on a cluster is: what was said, how much of that each agent has heard, and how many events each agent's
  * conversation has. `next` is what is to be done.
  *
  * @category schemas

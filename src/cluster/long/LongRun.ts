@@ -40,7 +40,7 @@ export interface Play<State, Step> {
   readonly child: (of: Place) => Child
 }
 
-/** What an approval or a denial led to. */
+/** What an approval, a denial or a given result led to. */
 interface Decision {
   readonly place: string
   readonly message: string

@@ -35,7 +35,8 @@ import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
 
 /**
- * Error of a node whose output isn't JSON, so that no other process could continue from it. `places` are where it isn't.
+ * Error of a node whose output isn't JSON, so that no other process could continue with that output. `places` are the parts of the output
+ * that aren't JSON.
  *
  * @category errors
  * @since 0.1.0
@@ -46,15 +47,15 @@ export class OutputNotJson extends ErrorClass<OutputNotJson>("troupe/cluster")("
 }, ({ node, places }) => `The output of node "${node}" isn't JSON at ${listOf(places)}`) {}
 
 /**
- * Error of a plan with an effect that has started, and whose process ended before it did. Whether it took effect is unknown: only `resume`
- * starts it again. A node that is `idempotent` starts again at once instead.
+ * Error of a plan whose effect was started by a process that ended before the effect did. Whether the node took effect is unknown, so only
+ * `resume` starts it again. A node that is `idempotent` never has this error: it starts again at once.
  *
  * @category errors
  * @since 0.1.0
  */
 export class EffectUnknown extends ErrorClass<EffectUnknown>("troupe/cluster")("EffectUnknown", {
   node: Schema.String
-}, ({ node }) => `The process that ran "${node}" ended before it did: whether it took effect is unknown`) {}
+}, ({ node }) => `The process that ran "${node}" ended before "${node}" did: whether it took effect is unknown`) {}
 
 /** Returns an output as JSON. Fields without a value are left out. */
 const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json | undefined, OutputNotJson> => {

@@ -21,13 +21,13 @@ export const Step = Schema.TaggedUnion({
   PlanBegun: { input: Schema.Json },
   /** The plan was resumed: effects whose end is unknown may start again. */
   PlanResumed: {},
-  /** An effect or an agent has started, in answering a message. */
+  /** An agent, or an effect that isn't `idempotent`, has started, in answering a message. */
   PlaceStarted: { place: Schema.String, message: Schema.String, isAgent: Schema.Boolean },
-  /** A call of an agent was approved or denied, in answering a message; its run failed by that, if there is an error. */
+  /** A call of an agent was approved or denied, or got its result, in answering a message. With `error` the agent's run then failed. */
   PlaceDecided: { place: Schema.String, message: Schema.String, error: Schema.optionalKey(Failure) },
   /** An agent has stopped without an answer; `isTold` says whether it has taken its input in. */
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
-  /** An effect has failed. */
+  /** An effect that isn't `idempotent` has failed. */
   PlaceFailed: { place: Schema.String },
   /** A node has its output, or is skipped. */
   NodeEnded: { node: Schema.String, ended: Ended }

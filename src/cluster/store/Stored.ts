@@ -84,7 +84,7 @@ export interface Service {
   ) => Effect.Effect<void, ConversationStoreError>
   /** Returns what is stored of the message of a key. */
   readonly find: (id: string, key: string) => Effect.Effect<Found, ConversationStoreError>
-  /** Returns at most `limit` entries with events after a number, oldest first. If earlier ones were removed, the first begins later. */
+  /** Returns at most `limit` entries with events after a number, oldest first. Entries that were removed are missing. */
   readonly read: (
     id: string,
     after: number,
