@@ -36,7 +36,8 @@ export interface PendingApproval extends WaitingCall {}
  * Error for an approval or a denial of a call that doesn't wait for one.
  *
  * `found` is the state of the call. `Unknown` means that no agent in the state has a call of this id; `RunByProvider`, that the provider
- * runs the call, and only with the parameters that it asked for. `awaiting` has the ids of the calls that wait.
+ * runs the call, and only with the parameters that it asked for. `awaiting` has the ids of the calls that wait, but with `RunByProvider`
+ * only the id of this call.
  *
  * @category errors
  * @since 0.1.0
@@ -67,7 +68,7 @@ export class NotAwaitingApproval
 {}
 
 /**
- * Error for an approval with parameters that don't fit the tool of the call.
+ * Error for an approval with parameters that don't fit the tool of the call, or that can't be checked. `issue` says why.
  *
  * @category errors
  * @since 0.1.0
@@ -121,8 +122,8 @@ const answer = <Event>(
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
 /**
- * Finds the call of an id if new parameters for it are judged at once: it awaits approval, or was approved with parameters that were
- * judged.
+ * Finds the call of an id if a session reads and judges new parameters for it as soon as they are given. The call awaits approval, or was
+ * approved with new parameters that were judged.
  */
 export const locateApprovable = (self: AgentState, callId: string): Located | undefined =>
   locate(
@@ -215,12 +216,12 @@ export interface CheckedApproveOptions {
 type Approved<E = never> = Result.Result<AgentState, NotAwaitingApproval | E>
 
 /**
- * Lets a call run when its run continues. Approving it again with the same parameters changes nothing. It changes the state alone: only a
- * session's `approve` emits an event.
+ * Lets a call run when its run continues. Approving it again with the same parameters changes nothing. This changes the state alone and
+ * emits no event; `approve` of a session does.
  *
  * If `params` are given, the call runs with them, and the model reads them; the call keeps what the model had written as `asked`. `params`
  * are JSON, and are decoded when the call runs. If `agent` is given too, they are decoded now: `approve` fails with `ParamsRejected` if
- * they don't fit, or if the tool's schema can't decode them at once.
+ * they don't fit, if the tool's schema can't decode them at once, or if the agent of the call has no such tool.
  *
  * Fails with `NotAwaitingApproval` if no call has the id, if the call doesn't wait for approval (as after an approval with other
  * parameters), or if the provider runs it and `params` differ from what it asked for.
@@ -273,8 +274,8 @@ export const approve: {
 )
 
 /**
- * Keeps a call from running; the model reads the reason. Denying it again changes nothing: the first reason stays. It changes the state
- * alone: only a session's `deny` emits an event.
+ * Keeps a call from running; the model reads the reason. Denying it again changes nothing: the first reason stays. This changes the state
+ * alone and emits no event; `deny` of a session does.
  *
  * Fails with `NotAwaitingApproval` when no call has the id, or the one that has it doesn't wait for approval.
  *

@@ -94,7 +94,7 @@ export const giveResult = (self: AgentState, event: ResultGiven): AgentState =>
     })
     : self
 
-/** Counts a call that has its result: as its own for the agent that called, and as another's for each agent above. */
+/** Counts a call of a called agent, which has its result, for an agent above it: in `calls`, but not in `succeeded`. */
 export const countCall = (self: AgentState, name: string): AgentState => ({
   ...self,
   run: RunRecord.call(self.run, name, false)

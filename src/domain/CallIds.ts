@@ -18,8 +18,10 @@ export interface Taken {
 const numbers = new WeakMap<object, Map<string, number>>()
 
 /**
- * Appends the first number that makes an id free. Ids are only added to those that are taken, so the numbers that were tried before aren't
- * tried again: a model may give every call the same id. The numbers are remembered for the object `taken`.
+ * Appends the first number that makes an id free.
+ *
+ * A model may give every call the same id, so the numbers that were tried before are remembered for the object `taken` and not tried again.
+ * They stay taken, because ids are never removed from it.
  */
 export const counted = (taken: Pick<Taken, "has">, id: string): string => {
   const last = numbers.get(taken) ?? new Map<string, number>()

@@ -70,7 +70,10 @@ export const pendingResults = (self: AgentState): ReadonlyArray<PendingResult> =
  */
 export type Given = Omit<Answered, "_tag">
 
-/** Finds the call of an id if a result for it is judged at once: it awaits a result, or was given one that was judged. */
+/**
+ * Finds the call of an id if a session reads and judges a result for it as soon as it is given. The call awaits a result, or was given one
+ * that was judged.
+ */
 export const locateJudged = (self: AgentState, callId: string): Located | undefined =>
   locate(
     self,

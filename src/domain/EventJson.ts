@@ -1,7 +1,7 @@
 /**
  * Events as JSON, and the state that they lead to.
  *
- * The end of a run is stored without its state, which is the fold of the events before it.
+ * The end of a run is stored without its state, which is the fold of the events up to this one.
  *
  * @since 0.1.0
  */

@@ -23,7 +23,8 @@ export const isWithinLevels = (json: unknown, levels = maxLevels): boolean =>
 /**
  * Schema for a place where a value wasn't JSON: its path in the value, and what was there.
  *
- * `was` is a type (`undefined`, `bigint`), the name of a class (`Date`), `cycle`, `depth`, or `unreadable`.
+ * `was` is a type (`undefined`, `bigint`), the name of a class (`Date`), `toJSON` for a plain object with such a method, `cycle`, `depth`,
+ * or `unreadable`.
  *
  * @category schemas
  * @since 0.1.0

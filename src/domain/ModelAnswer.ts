@@ -21,8 +21,8 @@ export interface Answer {
 }
 
 /**
- * An answer while its parts arrive. A slot of a text or a reasoning that streams is filled when it ends. Texts and thoughts are apart, because
- * some providers give a text the id of a reasoning.
+ * An answer while its parts arrive. A text or a reasoning that streams has a slot in `parts`, which is filled when it ends. Texts and
+ * thoughts are apart, because some providers give a text the id of a reasoning.
  */
 export interface Arriving {
   readonly parts: Array<AssistantPart | undefined>

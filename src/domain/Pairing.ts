@@ -5,8 +5,9 @@
  *    then to the first. If there is no such call before it, the calls behind it are searched.
  * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
- * 4. An answer without a request is one to a provider, which isn't sent its request again. It belongs to a call that the provider runs and
- *    that has neither a result nor a request: to the first one in the nearest message before it that has such calls.
+ * 4. An answer without a request is an answer to a provider: prompts for a provider have its answer, but not its own request. It belongs to
+ *    a call that the provider runs and that has neither a result nor a request: to the first one in the nearest message before it that has
+ *    such calls.
  *
  * @since 0.1.0
  */
@@ -22,7 +23,7 @@ export interface LocatedPart<Part extends Prompt.Part> {
 type Request = LocatedPart<Prompt.ToolApprovalRequestPart>
 type Response = LocatedPart<Prompt.ToolApprovalResponsePart>
 
-/** A request to approve a call, its answer, or both. An answer alone is a provider's, which isn't sent its request again. */
+/** A request to approve a call, its answer, or both. An answer alone is for a provider: prompts don't have the provider's own request. */
 export type Asked =
   | { readonly request: Request; readonly response: Response | undefined }
   | { readonly request: undefined; readonly response: Response }

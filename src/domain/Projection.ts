@@ -2,8 +2,8 @@
  * What a provider is sent of a conversation, turn by turn.
  *
  * 1. The messages of a turn depend on that turn alone, so they are made once for a settled turn.
- * 2. A user speaks first, as providers require. If another turn is first, an opening goes before it, which is always the same.
- * 3. A text without words isn't sent, and neither is a turn that would be empty without it.
+ * 2. A user speaks first, as providers require. If an assistant's turn is first, an opening goes before it, which is always the same.
+ * 3. A text without words isn't sent, and neither is a turn that would be empty without it. But a model's text with metadata is sent.
  *
  * @since 0.1.0
  */
@@ -138,7 +138,10 @@ export const toMessages = (turn: Turn): ReadonlyArray<Prompt.Message> => {
   }
 }
 
-/** The user's message that is sent first if another turn is first. It says nothing about the turns behind it, since they may change. */
+/**
+ * The user's message that is sent first if the first turn that is sent is an assistant's, or if no turn is sent. It says nothing about the
+ * turns behind it, since they may change.
+ */
 export const openingText = "[The conversation begins here.]"
 
 const opening = (): Prompt.Message => userMessage([Prompt.makePart("text", { text: openingText })])

@@ -69,8 +69,8 @@ export const sections = (segments: Segments): ReadonlyArray<Section> => {
 }
 
 /**
- * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them. Texts without words are left out:
- * providers refuse them.
+ * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them. Texts without words are
+ * left out: providers refuse them.
  */
 export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
   let all = ""

@@ -2,8 +2,9 @@
  * How events change a state.
  *
  * `reduce` is total. An event that doesn't fit leaves the state as it is, such as one of an agent that wasn't called, one for a settled
- * call, or one whose move `AgentStatus.moves` doesn't list. Calls whose ids are taken get other ids. An event's `calls` lead to the agent
- * it happened in; what that agent used counts for every agent above it.
+ * call, or one whose move `AgentStatus.moves` doesn't list. An answer's calls whose ids are taken get other ids; a program's call
+ * (`ToolInvoked`) whose id is taken doesn't fit. An event's `calls` lead to the agent it happened in; what that agent used counts for every
+ * agent above it.
  *
  * @since 0.1.0
  */
@@ -66,7 +67,7 @@ const invoke = (self: AgentState, { callId: id, name, params, refused }: ToolInv
     finishReason: "tool-calls"
   })
 
-/** Counts an answer of a model, as so many steps, for the agent that asked and for each agent above it. */
+/** Counts an answer of a model, as so many steps. With `isOwn` it counts in the run's `iteration` too. */
 const spend = (self: AgentState, used: RunRecord.Used, isOwn: boolean, steps = 1): AgentState => {
   const run = RunRecord.spend(self.run, used, steps, isOwn)
   return {
@@ -241,7 +242,8 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
  * Returns the state after an event. It never fails: an event that doesn't fit returns the state itself.
  *
  * For example, an event doesn't fit if its agent wasn't called, if its call is settled, or if `AgentStatus.moves` doesn't list its move. An
- * event of a called agent changes the state in the call that leads to it. Calls whose ids are taken get other ids.
+ * event of a called agent changes the state in the call that leads to it. An answer's calls whose ids are taken get other ids; a program's
+ * call (`ToolInvoked`) whose id is taken doesn't fit.
  *
  * @category combinators
  * @since 0.1.0

@@ -1,7 +1,8 @@
 /**
- * A call that guardrails refused: it is kept without its parameters, with the words that it is settled with, so that no run carries it out.
+ * A call that guardrails refused: it is kept without its parameters, and marked so that no run carries it out.
  *
- * The words are in the call's metadata, because the call is settled later, in its turn (`docs/decisions/0008`).
+ * The mark is the text that the call is settled with. It is in the call's metadata, because the call is settled later, in its turn
+ * (`docs/decisions/0008`).
  *
  * @since 0.1.0
  */

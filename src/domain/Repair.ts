@@ -1,8 +1,8 @@
 /**
  * What was changed in a foreign history to make it a conversation, as a closed union of plain data.
  *
- * Each repair names its message by the index in the prompt, and its call by the id in the conversation. What was dropped is in the repair
- * that dropped it.
+ * Each repair names its message by the index in the prompt, and its call by the id in the conversation. `CallIdReplaced` and repairs of
+ * what was dropped name the call by the id in the prompt. What was dropped is in the repair that dropped it.
  *
  * @since 0.1.0
  */
@@ -30,15 +30,15 @@ const result = {
  * @since 0.1.0
  */
 export const Repair = Schema.TaggedUnion({
-  /** A system message stood behind other messages, or there were several: its text is in `systemMessage`. */
+  /** A system message wasn't the first message: its text is in `systemMessage`. */
   SystemMessageMoved: { message, text: Schema.String },
   /** A message without parts was left out. */
   EmptyMessageDropped: { message, role: Schema.Literals(["user", "assistant", "tool"]) },
   /** A provider's options for a whole message were left out: turns have no options. Parts keep theirs. */
   MessageOptionsDropped: { message, options: Part.Metadata },
-  /** A part that can't stand in a message of that role was left out. */
+  /** A part was left out, because a message of this role can't have it. */
   PartDropped: { message, part: Schema.Json },
-  /** A call whose id was empty or taken, `id`, got another; its result and approval followed. */
+  /** A call got another id, because its own (`id`) was empty or taken. Its result and approval still belong to it. */
   CallIdReplaced: { message, id: Schema.String, replacement: Schema.String },
   /** Only one of a call and its result said that the provider ran the tool; now both do. */
   ProviderExecutionAssumed: { message, id: Schema.String },
@@ -50,9 +50,9 @@ export const Repair = Schema.TaggedUnion({
   OrphanedResultDropped: result,
   /** A result came for a call that has one. */
   DoubledResultDropped: result,
-  /** A call without a result, or any approval to wait for, was settled as `Interrupted`. */
+  /** A call that had no result, and no approval to wait for, was settled as `Interrupted`. */
   MissingResultSettled: { message, id: Schema.String },
-  /** A request to approve the call `id` was left out: there is no such call, or it doesn't wait for approval. */
+  /** A request to approve the call `id` was left out: there is no such call, it doesn't wait for approval, or another request counts. */
   ApprovalRequestDropped: { message, approvalId: Schema.String, id: Schema.String },
   /** An approval or a denial was left out: nothing asked for it, or its call doesn't wait for it. */
   ApprovalResponseDropped: {
@@ -61,7 +61,7 @@ export const Repair = Schema.TaggedUnion({
     approved: Schema.Boolean,
     reason: Schema.optionalKey(Schema.String)
   },
-  /** Why a call was approved was left out. */
+  /** The reason for an approval was left out: a call that was approved has no place for it. */
   ApprovalReasonDropped: { message, id: Schema.String, reason: Schema.String },
   /** A value that isn't JSON was made JSON. */
   ValueMadeJson: {
@@ -73,8 +73,9 @@ export const Repair = Schema.TaggedUnion({
 })
 
 /**
- * A change to a history to make it a conversation. `message` is the index of the message in the prompt, and `id` the id of the call. What
- * was dropped is in the repair that dropped it.
+ * A change to a history to make it a conversation. `message` is the index of the message in the prompt. `id` is the call's id in the
+ * conversation, but its id in the prompt in `CallIdReplaced` and in repairs of what was dropped. What was dropped is in the repair that
+ * dropped it.
  *
  * @category models
  * @since 0.1.0

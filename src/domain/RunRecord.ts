@@ -43,8 +43,9 @@ export const Run = Schema.Struct({
  *   said its name.
  * - `calls` counts the events `ToolCallSettled` of each tool, those of called agents included. `succeeded` names the tools of
  *   successful calls, without those of called agents, even if the call is no longer in the conversation.
- * - `iteration` counts the answers of the agent in control since it got its input or took over; `corrections` those that went back to the
- *   model, because they didn't fit the output schema or a guardrail asked for another.
+ * - `iteration` counts the answers of the agent in control since it got its input or took over, but not blocked ones, which `steps` counts.
+ *   `corrections` counts the answers that went back to the model, because they didn't fit the output schema or a guardrail asked for
+ *   another.
  * - `inputs` is how many inputs of a user the run answers, if not one.
  * - `handoffs` counts the handoffs of the run. `before` is what was used until the last one: an agent's limits count from there. `sharing`
  *   names the agents that were in control before, whose budgets still apply, and from where each budget counts.
@@ -79,7 +80,7 @@ export interface Used {
   readonly model?: string
 }
 
-/** Counts what a model used, as so many steps. With `isOwn` it is the model of the agent in control. */
+/** Counts what a model used, as so many steps. With `isOwn` it counts in `iteration` too. */
 export const spend = (self: Run, { model, usage }: Used, steps: number, isOwn: boolean): Run => ({
   ...self,
   iteration: self.iteration + (isOwn ? 1 : 0),

@@ -115,9 +115,9 @@ export const Call = Schema.TaggedStruct("Call", {
  * A call of a tool, with its result once it is settled.
  *
  * `id` is unique in its conversation. `params` are what runs and what the model reads; `asked` is what the model had written, if somebody
- * approved the call with other parameters. `providerExecuted` is set if the provider itself runs the tool, and `approvalId` if the provider
- * asks for an approval first: then the answer to that settles the call. `metadata` is the provider's; `troupe` in it marks a call that a
- * program made, or that a guardrail refused.
+ * approved the call with other parameters. `providerExecuted` is set if the provider itself runs the tool. `approvalId` is set if the
+ * provider asks for an approval first: then the approval or denial settles the call. `metadata` is the provider's; `troupe` in it marks a
+ * call that a program made, or that a guardrail refused.
  *
  * @category models
  * @since 0.1.0
@@ -195,10 +195,10 @@ export interface User {
   /** Marks a turn that a context window never leaves out. */
   readonly pinned?: true
 }
-/** The model's answer to one request, and the results of its calls. */
+/** The model's answer to one request with the results of its calls, or a call that a program made. */
 export interface Assistant {
   readonly _tag: "Assistant"
-  /** The name of the agent whose model answered. */
+  /** The name of the agent whose model answered, or for which a program made the call. */
   readonly agent: string
   /** What the answer is made of, calls with their results included, in the model's own order. */
   readonly parts: ReadonlyArray<AssistantPart>
@@ -363,8 +363,7 @@ export const PromptSegment = Schema.Union([
  * A piece of the system prompt that is added to the agent's instructions.
  *
  * A section has a `name`. `mode` says which of the entered modes the piece belongs to, from 0 at the bottom; leaving that mode removes
- * the piece, unless it is to `persist` and the mode isn't a `fork`. Without `mode` it belongs to the conversation, until another agent
- * takes over.
+ * the piece, unless it is to `persist` and the mode isn't a `fork`. Without `mode` it belongs to the conversation, until a handoff.
  */
 export type PromptSegment = typeof PromptSegment.Type
 

@@ -23,8 +23,8 @@ const numbered = /-n(\d{1,15})$/
 const numberOf = (id: string): number => id.includes("-n") ? Number(numbered.exec(id)?.[1] ?? 0) : 0
 
 /**
- * How far a number may be above the last one. An event from elsewhere may bring a number that was given in another state. Without a limit,
- * a model could write an id with so high a number that there is none above.
+ * How far the number in a new id may be above the highest number so far. It may be above, because an event from elsewhere may have an id
+ * that another state gave. Without a limit, a model could write an id with so high a number that no number is above it.
  */
 const maxAhead = 1_000_000
 

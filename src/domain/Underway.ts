@@ -222,8 +222,8 @@ export interface Why {
  * or waits for the handoff that it requested or for an agent whose run has stopped.
  *
  * A finished call keeps its result. A call that never started is interrupted like one that did, since its run is over. If a called agent
- * has a call that awaits approval or a result, the call of that agent waits with it; everything that ran in the agent has ended before. If a run
- * stopped only because it couldn't be saved, calls that never started and called agents stay open.
+ * has a call that awaits approval or a result, the call of that agent waits with it; everything that ran in the agent has ended before. If
+ * a run stopped only because it couldn't be saved, calls that never started and called agents stay open.
  */
 const endOfCall = (
   { name, id: callId, state }: Call,

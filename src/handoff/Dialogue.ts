@@ -3,7 +3,8 @@
  *
  * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
  * 2. Everything is told once: when its turn begins, an agent is told all that it missed.
- * 3. A turn ends when the agent's own run does, tools included. The answer of that run is what the agent says to the others.
+ * 3. A turn ends when the agent's own run does, tools included. The agent says the answer of that run to the others, as JSON if it isn't a
+ *    text, or its last text before if the answer is empty.
  * 4. The state is a value that survives JSON: what was said, the dialogue's status, and each agent's state.
  *
  * Participants speak in their order, and a dialogue ends after 10 turns, unless options say otherwise.
@@ -119,8 +120,9 @@ export type ServicesOf<A> = A extends Runnable.Runnable<infer _Name, infer _Outp
  * Options are the last argument.
  *
  * Throws `DuplicateParticipant` if two participants share a name, `Handoff.MissingAgent` if one is `undefined`, and `Agent.AmbiguousTool`
- * if they have different tools of one name. Throws `InvalidLimit` if `maxTurns` is neither a whole number of at least 1 nor `Infinity`, and
- * `Agent.InvalidName` if no tool can have the name `stopTool`. With `maxTurns: Infinity` only `until` or the stop tool ends the dialogue.
+ * if they have different tools of one name, by which handlers are found. Throws `InvalidLimit` if `maxTurns` is neither a whole number of
+ * at least 1 nor `Infinity`, and `Agent.InvalidName` if no tool can have the name `stopTool`. With `maxTurns: Infinity` only `until` or the
+ * stop tool ends the dialogue.
  *
  * @category constructors
  * @since 0.1.0

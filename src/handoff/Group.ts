@@ -134,8 +134,8 @@ const defaultLimit = (policy: HandoffPolicy.Any | undefined): number =>
  * and `Agent.DuplicateAgent`, `DuplicateHandoff`, `DuplicateTool` or `AmbiguousTool` if the members don't fit together. Throws
  * `Agent.InvalidParams` if a parameter of a policy's handoff can't be written as JSON.
  *
- * If a member uses `Handoff.suspend`, its target and the names in handoffs are checked later: an agent that doesn't fit is a defect of the
- * first run, and a handoff to an unknown name fails its run with `HandoffTargetNotFound`.
+ * If a member, or an agent that it can reach, uses `Handoff.suspend`, its target and the names in handoffs are checked later. Then an agent
+ * that doesn't fit is a defect of the first run, and a handoff to an unknown name fails its run with `HandoffTargetNotFound`.
  *
  * @category constructors
  * @since 0.1.0

@@ -2,7 +2,8 @@
  * A handoff: the offer to a model that another agent take the conversation over.
  *
  * The model sees a tool `handoff_to_<name>`. Its call ends the turn of the agent: the other calls of the turn are settled first, then the
- * target continues with its own instructions, tools, model and limits. The first handoff of a turn wins.
+ * target continues with its own instructions, tools, limits, and model if it has one. Of several handoffs in a turn, the first valid one
+ * that guardrails let pass wins; the calls of the others fail.
  *
  * A handoff is a value that belongs to the agent that may hand over. Use it if control should stay with the other agent. If control should
  * come back with an answer, call the agent as a tool (`Agent.asTool`).

@@ -143,8 +143,9 @@ export interface MergeOptions {
  * Merges a fork back into the conversation that it was made from.
  *
  * If only one of them continued, the result is that one. If both did, it fails with `Diverged`; with `onDiverged: "append"` the fork's
- * turns come behind the original's. A call that is settled in either is settled in the result. Calls of the fork get other ids if theirs
- * are taken.
+ * turns come behind the original's. A call that is settled in one of them alone is settled in the result. If a turn that both have differs
+ * in another way, as when a call has two results, both count as continued from there; pins aren't compared. Calls of the fork get other ids
+ * if theirs are taken.
  *
  * **Example** (Trying something, and keeping it)
  *
