@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as Answer from "../../../domain/ModelAnswer.ts"
 import { hidesThoughts } from "../../definition/guardrail/AgentGuardrails.ts"
 import * as Loop from "../../journal/Loop.ts"
-import type { Seen } from "../guard/AnswerGuard.ts"
+import type { Seen } from "../guard/SeenAnswer.ts"
 
 /**
  * The pieces of an answer that have arrived and aren't shown yet. With `isOpen`, pieces are shown as they arrive.

@@ -12,10 +12,9 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { isTerminal } from "../../../domain/AgentStatus.ts"
 import { textIn } from "../../../domain/conversation/Turns.ts"
-import type { Happening } from "../../../domain/Happening.ts"
-import type { Answer, Incoming } from "../../../domain/ModelAnswer.ts"
+import type { Answer } from "../../../domain/ModelAnswer.ts"
 import { withText } from "../../../domain/Replacement.ts"
-import type { AgentState, AssistantPart, Call } from "../../../domain/StateSchema.ts"
+import type { AgentState, AssistantPart } from "../../../domain/StateSchema.ts"
 import { hidesThoughts } from "../../definition/guardrail/AgentGuardrails.ts"
 import type { OutputCodec } from "../../definition/OutputCodec.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -24,34 +23,18 @@ import * as GuardedAnswer from "../../rules/GuardedAnswer.ts"
 import { consequenceOf, toMessage } from "../../rules/VerdictConsequences.ts"
 import { check, type Kind } from "./Check.ts"
 import * as DeclaredKeys from "./DeclaredKeys.ts"
+import { seeThoughts, withoutThoughts } from "./ReasoningGuard.ts"
+import {
+  all,
+  allButText,
+  paramsInstead,
+  type Seen,
+  textInstead,
+  thoughts,
+  thoughtsAndText,
+  withValue
+} from "./SeenAnswer.ts"
 import * as Texts from "./Texts.ts"
-
-/**
- * A judged answer: its parts, which pieces of it may be shown, what is shown instead of the others, and what the model is told if it must
- * try again.
- */
-export interface Seen {
-  readonly parts: ReadonlyArray<AssistantPart>
-  readonly shows: (piece: Incoming) => boolean
-  readonly instead: ReadonlyArray<Happening>
-  readonly feedback?: string
-}
-
-const all = (): boolean => true
-const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
-const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
-const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
-
-/** Returns the event that shows a text instead of the one that arrived, if the text isn't empty. */
-const textInstead = (text: string): ReadonlyArray<Happening> => text === "" ? [] : [{ _tag: "TextDelta", delta: text }]
-
-/** The parameters that are shown instead of the pieces of a call. */
-const paramsInstead = ({ id: callId, name }: Call, params: Schema.Json): Happening => ({
-  _tag: "ToolParamsDelta",
-  callId,
-  name,
-  delta: JSON.stringify(params)
-})
 
 /** Returns how guardrails judge an answer: as the value that the codec reads, or as a text if there is no codec. */
 const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefined): Kind<GuardedAnswer.Said> => {
@@ -83,18 +66,6 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
   }
 }
 
-/** Returns an answer with another value: as its text, or in its call after the text beside it. */
-const withValue = (
-  codec: OutputCodec | undefined,
-  { instead, parts, shows }: Seen,
-  found: GuardedAnswer.GivenAnswer
-): Seen => {
-  const { call } = found
-  const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
-  if (call === undefined) return { ...given, shows: thoughts, instead: textInstead(GuardedAnswer.toText(codec, found)) }
-  return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, found))] }
-}
-
 /** Withdraws text that was shown before it was judged. */
 const withdraw = (loop: Loop.Loop, reason: string): void => {
   if (loop.journal.isStreaming && loop.definition.guardrails.isReleasedEarly) {
@@ -103,49 +74,6 @@ const withdraw = (loop: Loop.Loop, reason: string): void => {
 }
 
 const replacedBy = "A guardrail put something else in its place."
-
-/** Returns what is kept of reasoning: nothing if a guardrail refused it. Replaced words lose the provider's signature. */
-const withThoughts = (parts: ReadonlyArray<AssistantPart>, texts: ReadonlyArray<string>) => {
-  let at = 0
-  return parts.flatMap((part): ReadonlyArray<AssistantPart> => {
-    if (part._tag !== "Reasoning" || part.text === "") return [part]
-    const text = texts[at++] ?? ""
-    return text === "" ? [] : text === part.text ? [part] : [{ _tag: "Reasoning", text }]
-  })
-}
-
-/** Asks the guardrails about a model's reasoning. Returns the parts that are kept. */
-const seeThoughts = (
-  loop: Loop.Loop,
-  state: AgentState,
-  parts: ReadonlyArray<AssistantPart>
-): Effect.Effect<ReadonlyArray<AssistantPart>, never, unknown> => {
-  const thoughts = parts.flatMap((part) => part._tag === "Reasoning" && part.text !== "" ? [part.text] : [])
-  const { name, guardrails: { remark } } = loop.definition
-  if (thoughts.length === 0 || remark.length === 0) return Effect.succeed(parts)
-  const kind: Kind<ReadonlyArray<string>> = {
-    at: "remark",
-    context: { stage: "output", agent: name, state },
-    texts: (value) => value,
-    putTexts: (_, texts) => Result.succeed(texts)
-  }
-  return Effect.map(check(loop, remark, thoughts, kind), (checked) => {
-    if (checked._tag === "Refused") return withThoughts(parts, [])
-    return checked.isReplaced ? withThoughts(parts, checked.value) : parts
-  })
-}
-
-/** Shows the reasoning that is kept instead of what arrived. */
-const withoutThoughts = (seen: Seen): Seen => ({
-  ...seen,
-  shows: (piece) => !thoughts(piece) && seen.shows(piece),
-  instead: [
-    ...seen.parts.flatMap((part): ReadonlyArray<Happening> =>
-      part._tag === "Reasoning" && part.text !== "" ? [{ _tag: "ReasoningDelta", delta: part.text }] : []
-    ),
-    ...seen.instead
-  ]
-})
 
 /** Asks the guardrails about the text beside calls. Refused text is dropped. */
 const seeRemark = (
