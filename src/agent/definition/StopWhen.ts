@@ -206,7 +206,7 @@ export const toolCalled = (name: string): StopWhen => ({ _tag: "ToolCalled", nam
 /**
  * Finishes a run when the model's last answer called no tool.
  *
- * A run ends then anyway. In `all` it makes a limit apply only once the model calls nothing more.
+ * A run ends then anyway. In `all` it keeps the limits beside it from stopping a run while the model calls tools.
  *
  * @category constructors
  * @since 0.1.0

@@ -67,13 +67,13 @@ export const pii = (
  * encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
  * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`, `DB_PASSWORD=…`, "my
- * password is …"). After a name it must be in quotes, have a digit or a sign in it, or be alone in a line with its name. At the end of a
- * line, six characters are enough. Names to be filled in (`<password>`, `process.env.PASSWORD`), stars and words such as "required" aren't
- * passwords.
+ * password is …"). After a name it must be in quotes, or have a digit or a sign in it. A plain word is found only after `:` or `=`: alone in
+ * a line with its name, or at the end of any line if it has six characters. Names to be filled in (`<password>`, `process.env.PASSWORD`),
+ * stars and words such as "required" aren't passwords.
  *
  * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least. Without a name
- * it must look random: 32 or more letters, digits and `+/_-` in a row. Among them are small letters, capitals and digits, and after at
- * least one in four the kind changes. Their entropy is at least 4.2 bits per character (Shannon). So words, paths, names made of words,
+ * it must look random: 32 or more letters, digits and `+/_-` in a row, with small letters, capitals and digits. At least one in four is
+ * followed by one of another kind. Their entropy is at least 4.2 bits per character (Shannon). So words, paths, names made of words,
  * UUIDs and hashes aren't tokens. Of random keys in Base64, 97 in 100 with 32 characters are found, and 99 in 100 with 40. Hashes after
  * `sha512-`, files in `data:` addresses, certificates and public keys aren't tokens either. A key of hexadecimal digits can't be told from
  * a hash: it is found only after its name.

@@ -100,8 +100,8 @@ const findValues = (names: () => RegExp, isValue: IsValue): Find => {
 }
 
 /**
- * Finds passwords by their name: in quotes, with a digit or a sign in them, alone in a line with the name, or, from six characters on, at
- * the end of any line.
+ * Finds passwords by their name: in quotes, or with a digit or a sign in them. After `:` or `=` also plain words: alone in a line with the
+ * name, or, from six characters on, at the end of any line.
  */
 export const findNamedPasswords = findValues(named(passwords), isPassword)
 
