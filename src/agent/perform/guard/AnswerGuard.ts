@@ -83,7 +83,7 @@ const kindOf = (loop: Loop.Loop, state: AgentState, codec: OutputCodec | undefin
   }
 }
 
-/** Returns an answer with another value: as its text, or in its call after the text beside it. */
+/** Returns an answer with another value. If a call gave the answer, its parameters are shown after the text beside the call. */
 const withValue = (
   codec: OutputCodec | undefined,
   { instead, parts, shows }: Seen,
