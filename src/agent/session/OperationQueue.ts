@@ -4,7 +4,8 @@
  * 1. An operation runs in a fiber of the session's scope, so closing the session ends it.
  * 2. If it is interrupted while it waits, it leaves the queue and the others stay as they are.
  * 3. If the operation under way asks for another, that fails: it would wait for its own end. A fiber that was started in an operation
- *    and outlives it may ask again. What a mode's set-up started is within an operation while an effect of that mode runs in it.
+ *    and outlives it may ask again. A fiber that a mode's set-up started is within an operation only while that
+ *    operation runs an effect of that mode.
  * 4. Once the session is closed, whatever is under way, waits or comes later fails with `SessionClosed`.
  *
  * @since 0.1.0

@@ -184,7 +184,7 @@ export type Reason = typeof Reason.Type
 /**
  * The error of a session's operation. Errors of a run are `AgentError`s.
  *
- * The session keeps its state, so nothing that was done is lost.
+ * The session keeps its state, even if the store couldn't save it.
  *
  * @category errors
  * @since 0.1.0

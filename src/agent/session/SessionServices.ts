@@ -1,6 +1,6 @@
 /**
- * The services of a session's operations: those that the session was made with, and the caller's own for what is the caller's
- * (`CallerServices`).
+ * The services of a session's operations: those that the session was made with. `CallerServices` lists those that come from the caller
+ * instead.
  *
  * @since 0.1.0
  */

@@ -122,8 +122,8 @@ interface Log extends Extent {
 }
 
 /**
- * What is stored of a session: the head as it was read, the earlier logs that perhaps still have to be removed, the logs from the head's on,
- * oldest first, and the state that they lead to.
+ * What is stored of a session: the head as it was read, the earlier logs that perhaps still have to be removed (`ended`), the log that the
+ * head names and those after it (`logs`), and the state that they lead to.
  */
 export interface Stored {
   readonly head: string

@@ -26,8 +26,8 @@ export interface Strategy<out E = never, out R = never> {
 type Any = Strategy<unknown, unknown>
 
 /**
- * A strategy of your own: a function of the turns, with what each counts for, and of the room for them. It returns the turns that are
- * sent, and may change turns.
+ * A strategy of your own: a function of the turns, each with its tokens, and of the room for them. It returns the turns that are sent, and
+ * may change turns.
  *
  * Turns that must stay are put back if it leaves them out, duplicates are removed, and open calls in changed turns are settled. If there is
  * still too much, the oldest turns are left out. If it returns no array, the run dies with a `TypeError`.

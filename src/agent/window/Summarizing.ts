@@ -47,9 +47,9 @@ const stepBy = (
  *
  * **Details**
  *
- * If too much would be sent, so many of the oldest turns are summarized that what is sent fills half of the window; `target` sets another
- * share. Your function makes the summary by an Effect, or a model writes it: that of a Layer, which a run builds once, or by default the
- * agent's own. The function or the model gets a conversation: the last summary, if there is one, and the turns that go.
+ * If too much would be sent, so many of the oldest turns are summarized that what is sent fills half of the window; the window's `target`
+ * sets another share. Your function makes the summary by an Effect, or a model writes it: that of a Layer, which a run builds once, or by
+ * default the agent's own. The function or the model gets a conversation: the last summary, if there is one, and the turns that go.
  *
  * The event `ConversationSummarized` has the summary, and the state keeps it beside the turns (`docs/decisions/0009`). Later requests
  * and runs send it again. When more turns must go, a new summary is made of the last one and those turns.

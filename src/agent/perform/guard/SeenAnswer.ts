@@ -38,7 +38,7 @@ export const paramsInstead = ({ id: callId, name }: Call, params: Schema.Json): 
   delta: JSON.stringify(params)
 })
 
-/** Returns an answer with another value: as its text, or in its call after the text beside it. */
+/** Returns an answer with another value. If a call gave the answer, its parameters are shown after the text beside the call. */
 export const withValue = (
   codec: OutputCodec | undefined,
   { instead, parts, shows }: Seen,

@@ -44,7 +44,7 @@ export interface Target {
   readonly params: ModeParams
 }
 
-/** Finds the mode to enter, its place and its parameters, before any mode is left. */
+/** Finds the mode to enter and its parameters, before any mode is left. */
 export const findTarget = (
   { definition, state }: Loop,
   { enter, to }: ModeTransition.Pending
