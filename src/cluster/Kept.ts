@@ -14,7 +14,7 @@ import * as Underway from "../domain/Underway.ts"
 import type { TextWriter } from "./StateText.ts"
 import { UnknownCall } from "./UnknownCall.ts"
 
-/** The event that was stored last: an event that is added has its run, a later number and no earlier time. */
+/** The event that was stored last. The events that recovery adds have its run and time, and later numbers. */
 const Last = Schema.Struct({ run: Schema.String, sequence: Schema.Int, at: Schema.Int })
 
 /**

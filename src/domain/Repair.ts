@@ -1,8 +1,8 @@
 /**
  * What was changed in a foreign history to make it a conversation, as a closed union of plain data.
  *
- * Each repair names its message by the index in the prompt, and its call by the id in the conversation. `CallIdReplaced` and repairs of
- * what was dropped name the call by the id in the prompt. What was dropped is in the repair that dropped it.
+ * Each repair names its message by the index in the prompt, and its call by the id in the conversation. `CallIdReplaced` and the repairs of
+ * dropped results and requests name the call by the id in the prompt. What was dropped is in the repair that dropped it.
  *
  * @since 0.1.0
  */
@@ -74,8 +74,8 @@ export const Repair = Schema.TaggedUnion({
 
 /**
  * A change to a history to make it a conversation. `message` is the index of the message in the prompt. `id` is the call's id in the
- * conversation, but its id in the prompt in `CallIdReplaced` and in repairs of what was dropped. What was dropped is in the repair that
- * dropped it.
+ * conversation, but in `CallIdReplaced` and for dropped results and requests it is the id in the prompt. What was dropped is in the repair
+ * that dropped it.
  *
  * @category models
  * @since 0.1.0
