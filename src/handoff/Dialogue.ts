@@ -3,8 +3,8 @@
  *
  * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
  * 2. Everything is told once: when its turn begins, an agent is told all that it missed.
- * 3. A turn ends when the agent's own run does, tools included. The agent says the answer of that run to the others, as JSON if it isn't a
- *    text, or its last text before if the answer is empty.
+ * 3. A turn ends when the agent's own run does, tools included. The others are told the answer of that run, as JSON if it isn't a text. If
+ *    the answer is empty, they are told the agent's last text before it.
  * 4. The state is a value that survives JSON: what was said, the dialogue's status, and each agent's state.
  *
  * Participants speak in their order, and a dialogue ends after 10 turns, unless options say otherwise.

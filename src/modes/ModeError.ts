@@ -158,8 +158,8 @@ export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mod
 ) {}
 
 /**
- * A mode that isn't the agent's own can't be entered: its name, or that of one of its tools, is taken. Another mode or tool of the agent
- * has it, or of an agent that it hands over to, calls, is called by, or runs beside in a plan or dialogue.
+ * A mode that isn't the agent's own can't be entered: another mode or tool has its name, or the name of one of its tools. That mode or tool
+ * belongs to the agent, or to one that the agent hands over to, calls, is called by, or runs beside in a plan or dialogue.
  *
  * @category errors
  * @since 0.1.0
@@ -173,7 +173,7 @@ export class NameTaken extends ErrorClass<NameTaken>("troupe/modes/Mode")("NameT
  * The operation isn't possible now: the session is closed or can't be stored, the mode isn't set up again yet, or only resources are being
  * released. Or the operation comes from an observer, a store, the Layer of a model, or from instructions that render their own prompt.
  *
- * `error` is the session's error, or `null` if there is none.
+ * `error` is the error behind it, such as the session's or that of a mode's set-up, or `null` if there is none.
  *
  * @category errors
  * @since 0.1.0

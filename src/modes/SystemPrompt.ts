@@ -2,8 +2,8 @@
  * Pieces of the system prompt that are added to an agent's instructions during a conversation.
  *
  * A model gets prepends, the agent's instructions, the state's `systemMessage`, sections, a note about the mode, and appends, in this
- * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`; pieces
- * that are added outside of any mode stay until another agent takes over.
+ * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`. Pieces
+ * outside of any mode stay until another agent takes over.
  *
  * @since 0.1.0
  */
@@ -18,8 +18,8 @@ import type { ModeError } from "./ModeError.ts"
 /** Options of a piece of the system prompt. */
 export interface Options {
   /**
-   * Whether the piece outlives the mode that adds it; it doesn't by default. It then belongs to the mode around that one, or to the
-   * conversation. A mode of isolation `fork` keeps nothing.
+   * Whether the piece outlives the mode that adds it; it doesn't by default. It then belongs to the mode around that one, or, if there is
+   * none, stays until another agent takes over. A mode of isolation `fork` keeps nothing.
    */
   readonly persist?: boolean | undefined
 }

@@ -37,7 +37,7 @@ export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("trou
     super(fields, options)
     showShortly(
       this,
-      "`reason` is the error of the node or of an edge into it; `results` has what the other nodes gave (`Plan.resume`)"
+      "`reason` is the error of the node or of an edge into it; `results` has the outputs of the nodes that ended (`Plan.resume`)"
     )
   }
 }
