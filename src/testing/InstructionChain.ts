@@ -82,7 +82,7 @@ const toStep = (input: StepInput): Instruction.Step | null =>
   typeof input === "string" || (input !== null && isMessage(input)) ? { messages: [toMessage(input)] } : input
 
 /**
- * Makes a chain of steps, one for each turn of the model. Throws `ChainError` if a step is invalid; the other functions check nothing.
+ * Makes a chain of steps, one for each turn of the model. Throws `ChainError` if a step is invalid; the other constructors check nothing.
  *
  * @category constructors
  * @since 0.1.0

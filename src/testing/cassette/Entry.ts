@@ -80,8 +80,8 @@ export interface Entries {
 const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)
 
 /**
- * Makes the error of a failed request from its event. What the event doesn't have, such as a retry's delay, is missing. If the reason can't
- * be made without that, another reason is used that implies the same usage: none, or an unknown one if the answer broke off.
+ * Makes the error of a failed request from its event. What the event doesn't have, such as a retry's delay, is missing. A reason that needs
+ * more becomes `UnknownError` if the answer broke off, since its usage is unknown then, and else `InvalidRequestError`, which has no usage.
  */
 const errorOf = ({ isBrokenOff, message, tag }: ModelCallFailed): AiError.AiError => {
   const [, module = "LanguageModel", method = "generateText", description = message] =

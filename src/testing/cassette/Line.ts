@@ -14,8 +14,8 @@ import { AskedSince } from "./Asked.ts"
 import { InvalidTape } from "./CassetteError.ts"
 
 /**
- * The facts that an event lacks: the request, the exact failure, and the part of an answer that had arrived. `retryAfter` is that of the
- * failure, for which only one class of reasons has a field.
+ * The facts that an event lacks: the request, the exact failure, and the part of an answer that had arrived. `retryAfter` is the failure's:
+ * only one class of reasons has a field for it.
  */
 export const Beside = Schema.Struct({
   asked: Schema.optionalKey(AskedSince),

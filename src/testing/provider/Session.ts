@@ -134,7 +134,7 @@ const handle = <R>(
   )
 }
 
-/** The response to a request. It fails if the connection breaks before the response begins. A defect becomes an error response. */
+/** The response to a request. It fails if closing the provider breaks it off while it hangs. A defect becomes an error response. */
 export const respond = <R>(settings: Settings<R>, request: Request): Effect.Effect<Response, TypeError, R> =>
   Effect.clockWith((clock) =>
     Effect.flatMap(Effect.promise(() => request.text()), (text) => {

@@ -18,7 +18,7 @@ import type { Decision, EventInput } from "./Step.ts"
 /** Which agent of a story: the calls that lead to it. */
 export type Calls = ReadonlyArray<string>
 
-/** What happened and guardrails look at before the state holds it. */
+/** An event that guardrails check before the state holds it. */
 interface Arriving {
   readonly event: AgentEvent
   readonly calls: Calls
@@ -39,7 +39,7 @@ export interface Telling {
 const inControl = ({ agents, first }: Roster, state: AgentState.AgentState): Definition =>
   agents.get(state.agent) ?? first
 
-/** Finds who can be in control in the agent that calls lead to. A called agent is found by the tool that it answers. */
+/** Finds the roster of the agent that calls lead to. A called agent is found by the tool that it answers. */
 const rosterAt = (self: Telling, calls: Calls): Roster | undefined => {
   const callId = calls.at(-1)
   if (callId === undefined) return self.roster
