@@ -107,7 +107,8 @@ export interface Options<R = never> {
  *   `status`.
  * - `wait` waits until `count` requests have arrived since the provider was made, and returns `entries`.
  * - `misses` are the last requests that no script answered, with the reason: the handler declined or died, the chain has no step for it, or
- *   the path isn't served. If the provider is strict, they include requests that have no script at all, and refused ones.
+ *   the path isn't served. They include requests that the handler answers because their chain can't. If the provider is strict, they also
+ *   include requests that have no script at all, and refused ones.
  * - `assertNoMisses` dies with `MissedRequests` if there are any.
  * - `close` breaks off every response that hangs, now or later, with a `TypeError`.
  *
@@ -133,7 +134,7 @@ export interface Provider {
 export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
 
 /**
- * Error for requests that a mock provider had no answer to. `assertNoMisses` dies with it. So does closing a layer, if the provider is
+ * Error for the `misses` of a mock provider. `assertNoMisses` dies with it. So does closing a layer, if the provider is
  * strict or if a handler died.
  *
  * `misses` are the last of them, as many as the option `journal` says, and `earlier` counts those before.
@@ -151,9 +152,7 @@ export class MissedRequests
     const count = this.misses.length + this.earlier
     const earlier = this.earlier === 0 ? [] : [`\n  ${this.earlier} before these`]
     const lines = this.misses.map(({ number, reason }) => `\n  request ${number}: ${reason}`)
-    return `The mock provider had no answer to ${count === 1 ? "a request" : "requests"}${
-      [...earlier, ...lines].join("")
-    }`
+    return `The mock provider missed ${count === 1 ? "a request" : "requests"}${[...earlier, ...lines].join("")}`
   }
 }
 
