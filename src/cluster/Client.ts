@@ -102,7 +102,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it was answered first. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it has another answer. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
   /** Begins the conversation `to` with the state of this one, once earlier messages are answered. Fails with `ConversationExists`. */

@@ -171,15 +171,26 @@ export class ToolFailed extends ErrorClass<ToolFailed>("troupe/domain/AgentError
 }, ({ agent, error, tool }) => `The fatal tool "${tool}" of agent "${agent}" failed: ${error.message}`) {}
 
 /**
- * The agent that should take over, or that a group's picker chose to begin, isn't there. `available` names the agents that are.
+ * The agent that should take over isn't there, or with `group` the agent that this group's picker chose to begin. `available` names the
+ * agents that are.
  *
  * @category errors
  * @since 0.1.0
  */
 export class HandoffTargetNotFound extends ErrorClass<HandoffTargetNotFound>("troupe/domain/AgentError")(
   "HandoffTargetNotFound",
-  { agent: Schema.String, target: Schema.String, available: Schema.Array(Schema.String) },
-  ({ agent, available, target }) => `Agent "${agent}" can't hand over to "${target}"; available: ${listOf(available)}`
+  {
+    agent: Schema.String,
+    target: Schema.String,
+    available: Schema.Array(Schema.String),
+    group: Schema.optional(Schema.String)
+  },
+  ({ agent, available, group, target }) =>
+    `${
+      group === undefined
+        ? `Agent "${agent}" can't hand over to "${target}"`
+        : `The picker of group "${group}" chose "${target}", which isn't there`
+    }; available: ${listOf(available)}`
 ) {}
 
 /**
@@ -219,11 +230,16 @@ export class AgentMismatch extends ErrorClass<AgentMismatch>("troupe/domain/Agen
  * @category errors
  * @since 0.1.0
  */
-export class ModeFailed extends ErrorClass<ModeFailed>("troupe/domain/AgentError")("ModeFailed", {
-  agent: Schema.String,
-  mode: Schema.String,
-  issue: Schema.String
-}, ({ agent, issue, mode }) => `Agent "${agent}" can't enter mode "${mode}": ${issue}`) {}
+export class ModeFailed extends ErrorClass<ModeFailed>("troupe/domain/AgentError")(
+  "ModeFailed",
+  {
+    agent: Schema.String,
+    mode: Schema.String,
+    issue: Schema.String
+  },
+  ({ agent, issue, mode }) =>
+    `Agent "${agent}" can't ${mode === "" ? "leave its mode" : `enter mode "${mode}"`}: ${issue}`
+) {}
 
 /**
  * Schema for what went wrong in a run.

@@ -64,6 +64,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentOverrides } from "../agent/definition/Overrides.ts"
 import * as StandIn from "../agent/definition/StandIn.ts"
+import { listOf } from "../domain/Described.ts"
 import * as NativeModel from "../model/NativeModel.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
@@ -129,6 +130,14 @@ export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockMode
   (model) => model.toolCalls.slice()
 )
 
+/** Says why there is no history of a machine, which answers for these agents: for "" if it isn't in a `byAgent`. */
+const noHistory = (agent: string | undefined, agents: ReadonlyArray<string>): string =>
+  agents.length === 0
+    ? "The mock model isn't made of this state machine, or has it only inside a `repeat`, which keeps no history"
+    : agents.includes("")
+    ? `This state machine has one history for all agents, and none for agent "${agent}" alone: leave the agent out`
+    : `This state machine has no history for agent "${agent}"; available: ${listOf(agents)}`
+
 /**
  * Returns the states that a machine went through, the initial one first and the current one last.
  *
@@ -143,9 +152,10 @@ export const history = <Name extends string>(
   agent?: string
 ): Effect.Effect<ReadonlyArray<Name>, never, MockModel> =>
   Effect.flatMap(MockModel, ({ told }) => {
-    const found = told.find((told) => told.handler === machine && (agent === undefined || told.agent === agent))
+    const histories = told.filter(({ handler }) => handler === machine)
+    const found = histories.find((told) => agent === undefined || told.agent === agent)
     return found?.history === undefined
-      ? Effect.die(new Error("The mock model isn't made of this state machine"))
+      ? Effect.die(new Error(noHistory(agent, histories.map(({ agent }) => agent))))
       : Effect.succeed(found.history() as ReadonlyArray<Name>)
   })
 

@@ -135,7 +135,7 @@ export interface Provider {
 export class MockProvider extends Context.Service<MockProvider, Provider>()("troupe/testing/MockProvider") {}
 
 /**
- * Error for requests that a mock provider had no answer to. `assertNoMisses` dies with it. So does closing a layer, if the provider is
+ * Error for the `misses` of a mock provider. `assertNoMisses` dies with it. So does closing a layer, if the provider is
  * strict or if a handler died.
  *
  * `misses` are the last of them, as many as the option `journal` says, and `earlier` counts those before.
@@ -153,9 +153,7 @@ export class MissedRequests
     const count = this.misses.length + this.earlier
     const earlier = this.earlier === 0 ? [] : [`\n  ${this.earlier} before these`]
     const lines = this.misses.map(({ number, reason }) => `\n  request ${number}: ${reason}`)
-    return `The mock provider had no answer to ${count === 1 ? "a request" : "requests"}${
-      [...earlier, ...lines].join("")
-    }`
+    return `The mock provider missed ${count === 1 ? "a request" : "requests"}${[...earlier, ...lines].join("")}`
   }
 }
 

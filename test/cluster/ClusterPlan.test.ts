@@ -189,6 +189,45 @@ describe("A plan on a cluster", () => {
       }).pipe(Effect.provide(withRunner(Report.layer, tools({ send: stuck }))))
     }))
 
+  it.live("doesn't blame a process for an effect that was interrupted when its message was cancelled", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      const runs: Array<number> = []
+      const shipping = Effect.fnUntraced(function*(text: string) {
+        runs.push(runs.length)
+        if (runs.length > 1) return `shipped ${text}`
+        yield* Deferred.succeed(began, undefined)
+        return yield* Effect.never
+      })
+      const nodes = [Plan.agent(payer, { name: "pay" }), Plan.node("ship", shipping)] as const
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes }))
+      yield* Effect.gen(function*() {
+        const report = (yield* Report.client)("1")
+        const asking = yield* Effect.forkChild(report.say("orders", { key: "m1" }))
+        yield* Deferred.await(began)
+        yield* report.node("pay").events().pipe(
+          Stream.takeUntil(({ event }) => event._tag === "ApprovalRequested"),
+          Stream.runDrain
+        )
+        assert.isTrue(yield* report.cancel("m1"))
+        const cancelled = yield* Fiber.join(asking)
+        assert.deepStrictEqual([cancelled.status, cancelled.unknown], ["Cancelled", [
+          { callId: "ship", name: "ship", path: ["ship"] }
+        ]])
+        const approved = yield* report.approve("pay/pay-1")
+        assert.deepStrictEqual(approved.error, {
+          tag: "EffectUnknown",
+          message:
+            "\"ship\" was interrupted, or its process ended, before it was done: whether it took effect is unknown",
+          agent: "ship",
+          step: 0
+        })
+        assert.strictEqual(runs.length, 1)
+        const done = yield* report.resume()
+        assert.deepStrictEqual(done.output, { pay: "paid 1", ship: "shipped orders" })
+      }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+    }))
+
   it.live("says which agent failed, and resumes that agent's own conversation", () => {
     let isBroken = true
     const Flaky = Tool.make("send", { parameters: params, success: Schema.String, failure: Schema.String })

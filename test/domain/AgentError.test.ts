@@ -62,6 +62,10 @@ describe("AgentError", () => {
       `Agent "triage" can't hand over to "billing"; available: none`
     ],
     [
+      new AgentError.HandoffTargetNotFound({ agent, target: "ghost", available: ["tech"], group: "desk" }),
+      `The picker of group "desk" chose "ghost", which isn't there; available: "tech"`
+    ],
+    [
       new AgentError.HandoffLimitReached({ limit: 2, trail: ["triage", "billing", "triage"] }),
       "The run reached its limit of 2 handoffs: triage → billing → triage"
     ],
@@ -72,6 +76,10 @@ describe("AgentError", () => {
     [
       new AgentError.ModeFailed({ agent, mode: "research", issue: "no such mode" }),
       `Agent "triage" can't enter mode "research": no such mode`
+    ],
+    [
+      new AgentError.ModeFailed({ agent, mode: "", issue: "no end" }),
+      `Agent "triage" can't leave its mode: no end`
     ]
   ])("names the thing: %s", (reason, message) => {
     assert.strictEqual(reason.message, message)

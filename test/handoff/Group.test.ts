@@ -231,6 +231,10 @@ describe("Who begins in a group", () => {
       const group = Group.make(members, { start: AgentPicker.make(() => "ghost" as "a") })
       const { reason } = yield* failing(Agent.run(group, "Hi"))
       assert.deepInclude(reason, { _tag: "HandoffTargetNotFound", target: "ghost" })
+      assert.strictEqual(
+        reason.message,
+        "The picker of group \"group\" chose \"ghost\", which isn't there; available: \"a\", \"b\", \"c\""
+      )
     }).pipe(Effect.provide(models({}))))
 })
 

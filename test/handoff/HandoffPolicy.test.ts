@@ -176,6 +176,13 @@ describe("HandoffPolicy", () => {
   })
 
   describe("sequential", () => {
+    it("needs a handoff fewer than it has different steps, and none without any", () => {
+      const counts = [[], ["a"], ["a", "a"], ["a", "b", "b", "a"]].map((names) =>
+        HandoffPolicy.internalsOf(HandoffPolicy.sequential(names)).handoffs
+      )
+      assert.deepStrictEqual(counts, [0, 0, 0, 2])
+    })
+
     const names = Arbitrary.map(Arbitrary.array(Arbitrary.schema(Schema.NonEmptyString), { maxLength: 6 }), (names) => [
       ...new Set(["first", ...names])
     ])

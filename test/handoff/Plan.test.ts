@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Duration, Effect, Exit, Fiber, Option, Schedule, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Plan } from "troupe"
+import { Agent, Handoff, Plan } from "troupe"
 
 const { edge, edgeWhen, make, node, run } = Plan
 
@@ -58,6 +58,18 @@ describe("Plan.make", () => {
     const other = node("b", (n: number) => Effect.succeed(-n))
     const issue = reasonOf(() => make({ nodes: [a, b], edges: [edge(a, other)] }))
     assert.deepStrictEqual(issue, { _tag: "UnknownNode", from: "a", to: "b", node: "b" })
+  })
+
+  it("names the function that was given no node", () => {
+    const none: typeof b = undefined as never
+    for (
+      const [by, attempt] of [
+        ["Plan.edge", () => edge(none, b)],
+        ["Plan.edge", () => edge(a, none)],
+        ["Plan.edgeWhen", () => edgeWhen(none, b, () => true)],
+        ["Plan.edgeWhen", () => edgeWhen(a, none, () => true)]
+      ] as const
+    ) assert.throws(attempt, Handoff.MissingAgent, `\`${by}\` was given no agent`)
   })
 
   it("finds two edges from one source into a node", () => {

@@ -302,6 +302,139 @@ describe("A state that was stored in modes", () => {
       assert.deepStrictEqual(log, ["~", "~", "~", "+"])
     }).pipe(Effect.scoped, echo))
 
+  for (const isolation of ["none", "config", "thread", "fork"] as const) {
+    it.effect(`whose set-up fails on resuming is left as without a restart: one of isolation "${isolation}"`, () =>
+      Effect.gen(function*() {
+        let isDown = false
+        const log: Array<string> = []
+        const flaky = Mode.make("flaky", {
+          isolation,
+          enter: () =>
+            Effect.gen(function*() {
+              if (isDown) return yield* Effect.fail("down")
+              yield* Effect.addFinalizer(() => Effect.sync(() => log.push("~")))
+              yield* SystemPrompt.append("Be careful.")
+              yield* Mode.set("goal", "a shed")
+            }),
+          exit: () =>
+            Effect.gen(function*() {
+              log.push(String(yield* Mode.get("goal")), ...yield* Mode.stack)
+              yield* Effect.ignore(Mode.call("Sum up."))
+            })
+        })
+        const agent = Agent.make("a", { modes: [flaky] })
+        const first = yield* Session.make(agent)
+        yield* first.call("Before")
+        yield* first.enterMode("flaky")
+        const state = yield* first.call("In it")
+        const left = yield* first.exitMode()
+        assert.deepStrictEqual(log, ["a shed", "flaky", "~"])
+        isDown = true
+        log.length = 0
+        const second = yield* Session.make(agent, { state: throughJson(state) })
+        assert.strictEqual(yield* Effect.flip(second.call("Next")), "down")
+        const again = yield* Session.make(agent, { state: throughJson(state) })
+        const { events, exit } = yield* watch(again.exitMode("flaky"))
+        assert.deepStrictEqual(yield* again.state, left)
+        assert.deepStrictEqual(yield* exit, left)
+        assert.deepStrictEqual(events.reduce(AgentState.reduce, state), left)
+        assert.deepStrictEqual(log, ["a shed", "flaky"])
+        assert.deepStrictEqual(
+          events.flatMap((event) => /^Mode[A-Z]/.test(event._tag) ? [event._tag] : []),
+          ["ModeEntering", "ModeFailed", "ModeExiting", "ModeExited"]
+        )
+        assert.strictEqual(AgentState.text(yield* again.call("After")), "Re: After")
+        yield* second.exitMode()
+        assert.strictEqual(AgentState.text(yield* second.call("After")), "Re: After")
+      }).pipe(Effect.scoped, echo))
+  }
+
+  it.effect("leaves one after the other, whichever can't be set up, and what is left is stored", () =>
+    Effect.gen(function*() {
+      for (const broken of ["outer", "inner"]) {
+        let isDown = false
+        const log: Array<string> = []
+        const mode = (name: string) =>
+          Mode.make(name, {
+            enter: (_, { isResumed }) =>
+              Effect.gen(function*() {
+                if (isDown && name === broken) return yield* Effect.fail("down")
+                yield* Effect.addFinalizer(() => Effect.sync(() => log.push(`~ ${name}`)))
+                log.push(`${isResumed ? "again" : "+"} ${name}`)
+              }),
+            exit: () => Effect.map(Mode.stack, (stack) => void log.push(`- ${stack.join("/")}`))
+          })
+        const agent = Agent.make("a", { modes: [mode("outer"), mode("inner")] })
+        const options = { store: Session.store(broken) }
+        yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* Session.make(agent, options)
+          yield* session.enterMode("outer")
+          yield* session.enterMode("inner")
+        }))
+        isDown = true
+        log.length = 0
+        yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* Session.make(agent, options)
+          assert.deepStrictEqual(stackOf(yield* session.exitMode("inner")), ["outer"])
+          assert.deepStrictEqual(stackOf((yield* Session.load(broken))!), ["outer"])
+          if (broken === "outer") {
+            // What remains is set up by what comes next, as soon as that is possible.
+            assert.strictEqual(yield* Effect.flip(session.call("Hello")), "down")
+            isDown = false
+            yield* session.call("Hello")
+          }
+          yield* session.exitMode("outer")
+          assert.strictEqual(AgentState.text(yield* session.call("Again")), "Re: Again")
+          assert.deepStrictEqual(stackOf(yield* session.state), [])
+        }))
+        assert.deepStrictEqual(
+          log,
+          broken === "outer"
+            ? ["- outer/inner", "again outer", "- outer", "~ outer"]
+            : ["again outer", "- outer/inner", "- outer", "~ outer"]
+        )
+      }
+    }).pipe(Effect.provide(KeyValueStore.layerMemory), echo))
+
+  it.effect("is left if its set-up dies, which is reported, or if its parameters don't fit any more", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const first = Agent.make("a", { modes: [mode("outer")] })
+      const state = yield* Effect.scoped(
+        Effect.flatMap(Session.make(first), (session) => session.enterMode("outer", { n: 1 }))
+      )
+      const dying = Mode.make("outer", { enter: () => Effect.die("dead") })
+      const session = yield* Session.make(Agent.make("a", { modes: [dying] }), { state })
+      assert.strictEqual(yield* Effect.catchDefect(session.exitMode(), Effect.succeed), "dead")
+      assert.deepStrictEqual(stackOf(yield* session.state), [])
+      const strict = Mode.make("outer", { params: Schema.Struct({ n: Schema.String }), enter: () => Effect.void })
+      const other = yield* Session.make(Agent.make("a", { modes: [strict] }), { state })
+      assert.strictEqual(reasonOf(yield* Effect.flip(other.call("Hello")))._tag, "ParamsRejected")
+      assert.deepStrictEqual(stackOf(yield* other.exitMode()), [])
+    }).pipe(Effect.scoped, echo))
+
+  it.effect("can be left although a move is requested that needs its set-up first", () =>
+    Effect.gen(function*() {
+      let isDown = false
+      const flaky = Mode.make("flaky", { enter: () => isDown ? Effect.fail("down") : Effect.void })
+      const agent = Agent.make("a", { modes: [flaky, recorder().mode("next")] })
+      for (const move of [ModeTransition.exit, ModeTransition.switch("next"), ModeTransition.push("next")]) {
+        isDown = false
+        const state = yield* Effect.scoped(Effect.gen(function*() {
+          const session = yield* Session.make(agent)
+          yield* session.enterMode("flaky")
+          return yield* session.schedule(move)
+        }))
+        isDown = true
+        const session = yield* Session.make(agent, { state })
+        assert.strictEqual(yield* Effect.flip(session.call("Hello")), "down")
+        assert.deepStrictEqual(stackOf(yield* session.exitMode()), [])
+        const after = yield* session.call("Hello")
+        assert.strictEqual(AgentState.text(after), "Re: Hello")
+        assert.deepStrictEqual(stackOf(after), move._tag === "Exit" ? [] : ["next"])
+      }
+    }).pipe(Effect.scoped, echo))
+
   it.effect("may talk to the agent on resuming", () =>
     ends(Effect.gen(function*() {
       const talking = Mode.make("talking", {

@@ -933,6 +933,18 @@ describe("A cycle of moves", () => {
       assert.strictEqual(stackOf(yield* session.state).length, 33)
     })).pipe(Effect.scoped, Effect.provide(echo)))
 
+  it.effect("that ends at a move that only leaves a mode says so, and names no mode to enter", () =>
+    ends(Effect.gen(function*() {
+      const restless = Mode.make("restless", {
+        enter: () => Mode.schedule(ModeTransition.exit),
+        exit: () => Effect.succeed(ModeTransition.switch("restless"))
+      })
+      const session = yield* Session.make(Agent.make("a", { modes: [restless] }))
+      yield* session.enterMode("restless")
+      const error = yield* Effect.flip(session.call("Hello"))
+      assert.match(reasonOf(error).message, /^Agent "a" can't leave its mode: More than 32 /)
+    })).pipe(Effect.scoped, Effect.provide(echo)))
+
   it.effect("that lets the model speak meets the limit of steps", () =>
     ends(Effect.gen(function*() {
       const speaking = (name: string, other: string) =>

@@ -1,5 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Duration, Effect, Exit, Fiber, FileSystem, Layer, Schedule, Schema, Stream } from "effect"
+import {
+  Cause,
+  Deferred,
+  Duration,
+  Effect,
+  ExecutionPlan,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Schedule,
+  Schema,
+  Stream
+} from "effect"
 import { AiError, LanguageModel, OpenAiStructuredOutput, Prompt, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentEvent, AgentState, Conversation, StopWhen, ToolPolicy, Trace } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
@@ -1027,6 +1040,86 @@ describe("A cassette", () => {
       )
       assert.strictEqual(fromLog, "Here I am.")
     }).pipe(withFiles))
+
+  it.effect("survives each failure of a log that the run survived, whatever its reason", () =>
+    Effect.gen(function*() {
+      const tool = { toolName: "get_weather", description: "not JSON" }
+      const http = { method: "POST", url: "https://example.com/v1" }
+      const reasons: ReadonlyArray<AiError.AiErrorReason> = [
+        new AiError.RateLimitError({}),
+        new AiError.RateLimitError({ retryAfter: Duration.sum(Duration.hours(1), Duration.millis(1500)) }),
+        new AiError.QuotaExhaustedError({}),
+        new AiError.AuthenticationError({ kind: "ExpiredKey" }),
+        new AiError.AuthenticationError({ kind: "InvalidKey", description: "Ask for one. Soon." }),
+        new AiError.ContentPolicyError({ description: "rude" }),
+        new AiError.InvalidRequestError({ parameter: "top_p", constraint: "is too high", description: "Lower it." }),
+        new AiError.InvalidRequestError({ description: "No" }),
+        new AiError.InvalidResponseError({ description: "no JSON" }),
+        new AiError.InternalProviderError({ description: "overloaded:\ntwice" }),
+        new AiError.NetworkError({ reason: "TransportError", description: "lost (twice)", ...http }),
+        new AiError.NetworkError({ reason: "EncodeError", description: "a loop", ...http }),
+        new AiError.NetworkError({ reason: "InvalidUrlError", description: "no host", ...http }),
+        new AiError.InvalidOutputError({ description: "no words" }),
+        new AiError.StructuredOutputError({ description: "no object", responseText: "" }),
+        new AiError.UnsupportedSchemaError({ description: "a Date" }),
+        new AiError.UnknownError({ description: "who knows" }),
+        new AiError.ToolNotFoundError({ toolName: "get_news", availableTools: ["get_weather", "get_time"] }),
+        new AiError.ToolNotFoundError({ toolName: "get_news", availableTools: [] }),
+        new AiError.ToolParameterValidationError(tool),
+        new AiError.InvalidToolResultError(tool),
+        new AiError.ToolResultEncodingError({ ...tool, toolResult: null }),
+        new AiError.ToolConfigurationError(tool),
+        new AiError.ToolkitRequiredError({ pendingApprovals: ["get_weather"] }),
+        new AiError.InvalidUserInputError({ description: "a video" })
+      ]
+      assert.strictEqual(new Set(reasons.map(({ _tag }) => _tag)).size, AiError.AiErrorReason.members.length)
+      for (const reason of reasons) {
+        const heard: Array<AiError.AiErrorReason> = []
+        const patient = Agent.make("patient", {
+          retry: Schedule.recurs(2).pipe(
+            Schedule.setInputType<AiError.AiError>(),
+            Schedule.while(({ input }) => Effect.sync(() => heard.push(input.reason) > 0))
+          )
+        })
+        for (const broken of [MockResponse.fail(reason), MockResponse.breakAfter("A b c", 1, reason)]) {
+          for (const way of [Agent.run(patient, "Hello"), Stream.runDrain(Agent.stream(patient, "Hello"))]) {
+            heard.length = 0
+            const first = yield* observed(Effect.asVoid(way)).pipe(
+              Effect.provide(Layer.fresh(MockModel.layer(MockModel.queue(broken, "Hi."))))
+            )
+            const again = yield* observed(Effect.asVoid(way)).pipe(
+              Effect.provide(Layer.fresh(Cassette.fromEvents(first.events)))
+            )
+            assert.strictEqual(Exit.isSuccess(first.exit), reason.isRetryable, reason._tag)
+            assert.deepStrictEqual(again.events, first.events)
+            if (!reason.isRetryable) continue
+            assert.deepStrictEqual({ ...heard[1] }, { ...reason })
+            assert.strictEqual(heard[1]?._tag, reason._tag)
+          }
+        }
+      }
+    }))
+
+  it.effect("goes on with the same model of a plan as in the log, if that depends on the failure", () =>
+    Effect.gen(function*() {
+      const isLost = (error: unknown) =>
+        AiError.isAiError(error) && error.reason._tag === "NetworkError" && error.reason.description === "lost"
+      const lost = new AiError.NetworkError({ reason: "TransportError", description: "lost", method: "POST", url: "/" })
+      const run = (first: Model, second: Model) =>
+        Agent.run(
+          Agent.withModel(
+            Agent.make("two"),
+            ExecutionPlan.make({ provide: first }, { provide: second, while: isLost })
+          ),
+          "Hello"
+        )
+      const mock = (said: MockResponse.Input) => MockModel.layer(MockModel.queue(said))
+      const { events, exit } = yield* observed(run(mock(MockResponse.fail(lost)), mock("Here I am.")))
+      assert.strictEqual(AgentState.text(yield* exit), "Here I am.")
+      const nobody = MockModel.layer(MockModel.queue())
+      const again = yield* run(nobody, nobody).pipe(Effect.provide(Cassette.fromEvents(events)))
+      assert.strictEqual(AgentState.text(again), "Here I am.")
+    }))
 
   it.effect("says which line of a file is no event, and that there is no file", () =>
     Effect.gen(function*() {

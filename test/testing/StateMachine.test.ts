@@ -148,12 +148,30 @@ describe("MockModel.stateMachine", () => {
       }).pipe(Effect.provide(layer))
     }))
 
+  it.effect("names the agents that it has histories for, if it has none for an agent", () =>
+    Effect.gen(function*() {
+      const messageFor = (handler: MockModel.Handler) =>
+        Effect.map(
+          defectOf(Effect.provide(MockModel.history(desk, "c"), MockModel.layer(handler))),
+          (defect) => (defect as Error).message
+        )
+      assert.strictEqual(
+        yield* messageFor(MockModel.byAgent({ a: desk, b: desk, c: MockModel.queue() })),
+        "This state machine has no history for agent \"c\"; available: \"a\", \"b\""
+      )
+      assert.strictEqual(
+        yield* messageFor(desk),
+        "This state machine has one history for all agents, and none for agent \"c\" alone: leave the agent out"
+      )
+      assert.include(yield* messageFor(MockModel.repeat(desk)), "or has it only inside a `repeat`")
+    }))
+
   it.effect("has no history in a model that isn't made of it, and no answer in a state that isn't there", () =>
     Effect.gen(function*() {
       const other = MockModel.layer(MockModel.queue())
       assert.strictEqual(
         ((yield* defectOf(Effect.provide(MockModel.history(desk), other))) as Error).message,
-        "The mock model isn't made of this state machine"
+        "The mock model isn't made of this state machine, or has it only inside a `repeat`, which keeps no history"
       )
       const lost = MockModel.stateMachine({ initial: "b" as "a", states: { a: { respond: "a" } } })
       assert.strictEqual(

@@ -162,6 +162,8 @@ export interface Roster {
   readonly agents: ReadonlyMap<string, Definition>
   readonly maxHandoffs: number
   readonly picker: AgentPicker.Any | undefined
+  /** The name of the group, if it isn't a single agent that runs. */
+  readonly group: string | undefined
   readonly decide: (state: AgentState) => HandoffPolicy.Decision | undefined
   readonly transforms: ReadonlyArray<HandoffPolicy.Transform>
 }

@@ -105,7 +105,15 @@ const describe = (agents: ReadonlyMap<string, Definition>): ReadonlyMap<string, 
 const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   const { maxHandoffs, name } = definition
   const agents = reach(name, [definition], identity, isWhole)
-  return { first: agents.get(name)!, agents, maxHandoffs, picker: undefined, decide: constUndefined, transforms: [] }
+  return {
+    first: agents.get(name)!,
+    agents,
+    maxHandoffs,
+    picker: undefined,
+    group: undefined,
+    decide: constUndefined,
+    transforms: []
+  }
 }
 
 /** Adds the handoffs that a group's policy offers an agent to the agent's own. */
@@ -136,6 +144,7 @@ const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
     agents,
     maxHandoffs,
     picker,
+    group: group.name,
     decide: internals?.decide ?? constUndefined,
     transforms: internals?.transforms ?? []
   }

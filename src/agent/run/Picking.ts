@@ -21,7 +21,7 @@ const hasModes = ({ modes }: Definition, state: AgentState): boolean => state.mo
  * The agent in control continues if it has open calls or an open handoff, or if it is in a mode that the picked agent doesn't have.
  */
 export const pick = (loop: Loop, input: User["parts"]): Definition | Effect.Effect<Definition, unknown, unknown> => {
-  const { definition, roster, state } = loop
+  const { definition, roster, roster: { group }, state } = loop
   if (state.status._tag === "HandoffRequested" || hasOpenCalls(state.conversation)) return definition
   if (roster.picker === undefined) return hasModes(roster.first, state) ? roster.first : definition
   const conversation = appendUser(state.conversation, input)
@@ -37,6 +37,6 @@ export const pick = (loop: Loop, input: User["parts"]): Definition | Effect.Effe
     const found = roster.agents.get(name)
     if (found !== undefined) return Effect.succeed(hasModes(found, state) ? found : definition)
     const available = [...roster.agents.keys()]
-    return Effect.fail(new Fail(new HandoffTargetNotFound({ agent: state.agent, target: name, available })))
+    return Effect.fail(new Fail(new HandoffTargetNotFound({ agent: state.agent, target: name, available, group })))
   })
 }

@@ -25,6 +25,7 @@ import * as CheckMove from "../perform/mode/CheckMove.ts"
 import * as EnterForProgram from "../perform/mode/EnterForProgram.ts"
 import * as EnterMode from "../perform/mode/EnterMode.ts"
 import * as LeaveMode from "../perform/mode/LeaveMode.ts"
+import * as LeaveUnready from "../perform/mode/LeaveUnready.ts"
 import { decode } from "../perform/mode/ModeParams.ts"
 import * as RunHost from "../perform/mode/RunHost.ts"
 import { Fail } from "../rules/Decision.ts"
@@ -51,15 +52,20 @@ const notSetUp = (loop: Loop.Loop, operation: string, error: unknown): ModeError
     })
   )
 
+/** Makes an agent that doesn't have the entered modes a `ModeError` of the operation that needs them. */
+const forModes = <A>(
+  loop: Loop.Loop,
+  operation: string,
+  self: Effect.Effect<A, unknown, unknown>
+): Effect.Effect<A, unknown, unknown> =>
+  Effect.mapError(self, (error) => error instanceof Fail ? notSetUp(loop, operation, error) : error)
+
 /**
  * Sets up again the modes that the state says are entered, before an operation. Fails with a `ModeError` if the agent doesn't have one of
  * them; the error of a set-up isn't changed.
  */
 const resumeFor = (loop: Loop.Loop, operation: string): Effect.Effect<void, unknown, unknown> =>
-  Effect.mapError(
-    EnterMode.resume(loop),
-    (error) => error instanceof Fail ? notSetUp(loop, operation, error) : error
-  )
+  forModes(loop, operation, EnterMode.resume(loop))
 
 /** Enters a mode by its name, on top of the others. It stays entered until it is left. */
 export const enter = (
@@ -75,7 +81,7 @@ export const enter = (
         : Effect.flatMapEager(decode(entry, params ?? {}), (read) => EnterMode.enter(loop, entry, read, {}))
     }))
 
-/** Leaves the innermost mode, which must have that name if one is given. Its clean-up may keep it. */
+/** Leaves the innermost mode, which must have that name if one is given, even if it can't be set up again. Its clean-up may keep it. */
 export const exit = (session: OpenSession, name: string | undefined): Effect.Effect<AgentState, unknown> =>
   runAlone(session, "exitMode", (loop) => {
     if (name !== undefined) textNamed("mode", name)
@@ -83,11 +89,8 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
     const top = stack[stack.length - 1]
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
     if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
-    const left = Effect.flatMapEager(
-      resumeFor(loop, "exitMode"),
-      () => LeaveMode.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
-    )
-    return Effect.flatMap(left, (exit) => Effect.as(exit, loop.state))
+    const left = LeaveUnready.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })
+    return Effect.flatMap(forModes(loop, "exitMode", left), (exit) => Effect.as(exit, loop.state))
   })
 
 /** Requests a move between modes, which is carried out before the model is asked next. */

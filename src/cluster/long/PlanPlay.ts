@@ -47,15 +47,19 @@ export class OutputNotJson extends ErrorClass<OutputNotJson>("troupe/cluster")("
 }, ({ node, places }) => `The output of node "${node}" isn't JSON at ${listOf(places)}`) {}
 
 /**
- * Error of a plan whose effect was started by a process that ended before the effect did. Whether the node took effect is unknown, so only
+ * Error of a plan with an effect that was interrupted, or whose process ended, before it was done. Whether it took effect is unknown, so only
  * `resume` starts it again. A node that is `idempotent` never has this error: it starts again at once.
  *
  * @category errors
  * @since 0.1.0
  */
-export class EffectUnknown extends ErrorClass<EffectUnknown>("troupe/cluster")("EffectUnknown", {
-  node: Schema.String
-}, ({ node }) => `The process that ran "${node}" ended before "${node}" did: whether it took effect is unknown`) {}
+export class EffectUnknown extends ErrorClass<EffectUnknown>("troupe/cluster")(
+  "EffectUnknown",
+  {
+    node: Schema.String
+  },
+  ({ node }) => `"${node}" was interrupted, or its process ended, before it was done: whether it took effect is unknown`
+) {}
 
 /** Returns an output as JSON. Fields without a value are left out. */
 const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json | undefined, OutputNotJson> => {

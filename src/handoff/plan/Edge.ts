@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Wanted from "../../domain/Wanted.ts"
 import * as MaybeEffect from "../MaybeEffect.ts"
+import * as Runnable from "../Runnable.ts"
 import type { Any, InputOf, NameOf, OutputOf, Own, Takes } from "./Node.ts"
 
 const TypeId = "~troupe/handoff/Plan/Edge"
@@ -88,14 +89,15 @@ type Accepts<Target, Source extends string, Value> = [Value] extends [Fitting<In
   : Takes<Value>
 
 const make = (
+  by: string,
   source: Any,
   target: Any,
   condition: Definition["condition"],
   change: Definition["change"]
 ): Edge<string, string, never, Kind> => ({
   [TypeId]: { definition: { source, target, condition, change } },
-  from: source.name,
-  to: target.name,
+  from: Runnable.given(source, by).name,
+  to: Runnable.given(target, by).name,
   kind: condition === undefined ? "Always" : "Conditional"
 })
 
@@ -103,7 +105,8 @@ const make = (
  * Makes an edge: the output of `from`, or what `f` makes of it, goes to `to`.
  *
  * What arrives must be the target's input or, if several edges lead to the target, the value that its input has under the source's name.
- * `f` may return an Effect. If that fails, the node `to` fails with its error, without a retry or a fallback.
+ * `f` may return an Effect. If that fails, the node `to` fails with its error, without a retry or a fallback. Throws
+ * `Handoff.MissingAgent` if `from` or `to` is `undefined`.
  *
  * **Example** (A record of two sources)
  *
@@ -139,14 +142,14 @@ export const edge: {
   ): Edge<NameOf<From>, NameOf<To>, Value, "Always", Own<E>, Own<R>>
 } = (from: Any, to: Any, f?: unknown) =>
   // The overloads say what the untyped definition brings.
-  make(from, to, undefined, f as Definition["change"]) as never
+  make("Plan.edge", from, to, undefined, f as Definition["change"]) as never
 
 /**
  * Makes an edge that is taken only if `condition` holds for the output of `from`. A type guard narrows it.
  *
  * A node into which no edge is taken is skipped, and so are those behind it that nothing else leads to. If another edge is taken, the
  * node's input lacks the key of this one, so the key must be optional in its type. `condition` and `f` may return Effects. If one of them
- * fails, the node `to` fails with its error, without a retry or a fallback.
+ * fails, the node `to` fails with its error, without a retry or a fallback. Throws `Handoff.MissingAgent` if `from` or `to` is `undefined`.
  *
  * **Example** (One of two desks)
  *
@@ -212,7 +215,7 @@ export const edgeWhen: {
   ): Edge<NameOf<From>, NameOf<To>, OutputOf<From>, "Conditional", Own<E>, Own<R>>
 } = (from: Any, to: Any, condition: unknown, f?: unknown) =>
   // The overloads say what the untyped definition brings.
-  make(from, to, condition as Definition["condition"], f as Definition["change"]) as never
+  make("Plan.edgeWhen", from, to, condition as Definition["condition"], f as Definition["change"]) as never
 
 /** Returns what an edge does. */
 export const edgeDefinitionOf = (self: AnyEdge): Definition => self[TypeId].definition

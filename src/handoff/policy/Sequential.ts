@@ -41,7 +41,7 @@ export const sequential = <const Name extends string>(names: ReadonlyArray<Name>
   const steps = names.filter((name, index) => name !== names[index - 1])
   return make({
     names,
-    handoffs: steps.length - 1,
+    handoffs: Math.max(0, steps.length - 1),
     decide: (state) => {
       const position = positionOf(steps, state)
       const target = position === -1 ? undefined : steps[position + 1]

@@ -3,9 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as AiError from "effect/ai/AiError"
-import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
+import type * as AiError from "effect/ai/AiError"
+import type * as Schema from "effect/Schema"
 import type {
   AgentEvent,
   ConversationSummarized,
@@ -20,6 +19,7 @@ import type {
 import type * as Part from "../../domain/Part.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
+import { errorOf } from "./Failure.ts"
 import type { Beside, Line } from "./Line.ts"
 import { requestsOf } from "./Log.ts"
 import type { Change } from "./Redact.ts"
@@ -75,26 +75,6 @@ export interface Entries {
   readonly isTape: boolean
   readonly models: ReadonlyArray<ModelEntry>
   readonly tools: ReadonlyArray<ToolEntry>
-}
-
-const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)
-
-/**
- * Makes the error of a failed request from its event. What the event doesn't have, such as a retry's delay, is missing. A reason that needs
- * more becomes `UnknownError` if the answer broke off, since its usage is unknown then, and else `InvalidRequestError`, which has no usage.
- */
-const errorOf = ({ isBrokenOff, message, tag }: ModelCallFailed): AiError.AiError => {
-  const [, module = "LanguageModel", method = "generateText", description = message] =
-    /^(\w+)\.(\w+): ([^]*)$/.exec(message) ?? []
-  const reason = Result.getOrElse(
-    decodeReason({ _tag: tag, description }),
-    () =>
-      isBrokenOff === true
-        ? new AiError.UnknownError({ description })
-        : new AiError.InvalidRequestError({ description })
-  )
-  const error = AiError.make({ module, method, reason })
-  return error.message === message ? error : Object.defineProperty(error, "message", { value: message })
 }
 
 const failureOf = (event: ModelCallFailed, { defect, error, heard = [] }: Beside): Answer => {

@@ -234,6 +234,10 @@ describe("MockProvider.layer", () => {
       assert.deepStrictEqual((yield* MockProvider.misses).map(({ reason }) => reason), [
         "the given instruction chain is exhausted: 2 turns after it, 2 in it"
       ])
+      assert.include(
+        defectOf(yield* Effect.exit(MockProvider.assertNoMisses)),
+        "The mock provider missed a request\n  request 4: the given instruction chain is exhausted"
+      )
     }).pipe(Effect.provide(MockProvider.layer({
       chain: InstructionChain.make("one", "two"),
       handler: MockModel.queue("handled")
@@ -300,7 +304,7 @@ describe("MockProvider.layer", () => {
       const asked = [["a"], ["b"], ["c", { messages: "none" }]] as const
       assert.strictEqual(
         defectOf(yield* fails({ handler, strict: true }, ...asked)),
-        "troupe/testing/MockProvider/MissedRequests: The mock provider had no answer to requests\n" +
+        "troupe/testing/MockProvider/MissedRequests: The mock provider missed requests\n" +
           "  request 2: all 1 queued responses are used up\n" +
           "  request 3: Invalid type for 'messages': expected an array of objects, but got a string instead."
       )
@@ -314,7 +318,7 @@ describe("MockProvider.layer", () => {
       const options = { handler: MockModel.queue("one"), strict: true, journal: 2 }
       assert.strictEqual(
         defectOf(yield* fails(options, ...asked)),
-        "troupe/testing/MockProvider/MissedRequests: The mock provider had no answer to requests\n" +
+        "troupe/testing/MockProvider/MissedRequests: The mock provider missed requests\n" +
           "  1 before these\n" +
           "  request 3: all 1 queued responses are used up\n" +
           "  request 4: all 1 queued responses are used up"
