@@ -3,7 +3,7 @@
  *
  * A model gets prepends, the agent's instructions, the state's `systemMessage`, sections, a note about the mode, and appends, in this
  * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`; pieces
- * that are added outside of any mode stay until another agent takes over.
+ * that are added outside of any mode stay until a handoff.
  *
  * @since 0.1.0
  */
@@ -40,8 +40,8 @@ const add = (
   })
 
 /**
- * Adds a text after everything else. Without `persist` it stays until the innermost mode is left. Outside of any mode it stays until
- * another agent takes over.
+ * Adds a text after everything else. Without `persist` it stays until the innermost mode is left. Outside of any mode it stays until a
+ * handoff.
  *
  * Fails with `NoConversation` if there is neither a session nor a run, and with `Unavailable` if the conversation can't be changed now.
  *
