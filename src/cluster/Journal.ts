@@ -3,7 +3,8 @@
  *
  * 1. One entry is appended at a time. An owner that can't append has lost the conversation: the journal is closed and stores nothing more.
  * 2. The start of a call that may not run again is stored before its handler runs, together with everything that the session saves.
- * 3. An entry that ends a run holds the answer to the message that began it. Both are kept, or neither.
+ * 3. An entry that ends a run holds the answer to the message that began it. Both are kept, or neither. A message that was cancelled before
+ *    its answer is stored is answered with `Cancelled`.
  * 4. Events are emitted once they are stored. Pieces of streams are emitted at once and never stored.
  *
  * @since 0.1.0
@@ -158,16 +159,17 @@ export class Journal {
   answer(key: string, notBegun?: Answer.NotBegun): Effect.Effect<Answer.Answer, SessionError> {
     return Effect.suspend(() => {
       const isNew = this.kept.message !== key
-      const isCancelled = this.kept.cancelled.has(key)
-      const answer = Answer.of(isNew ? { ...this.kept, unknown: [] } : this.kept, isCancelled, notBegun)
+      let answer: Answer.Answer
+      const answerIn = (kept: Kept.Kept) =>
+        answer = Answer.of(isNew ? { ...kept, unknown: [] } : kept, kept.cancelled.has(key), notBegun)
       const entry = { events: [], answered: key, ...(isNew ? { taken: key } : undefined) }
-      return Effect.as(this.#append(entry, this.kept.state, false, answer), answer)
+      return Effect.map(this.#append(entry, undefined, false, answerIn), () => answer)
     })
   }
 
   /** Cancels a message: its input isn't taken any more, and its run isn't continued. */
   cancel(key: string): Effect.Effect<void, SessionError> {
-    return this.#append({ events: [], cancelled: key }, this.kept.state, false)
+    return this.#append({ events: [], cancelled: key }, undefined, false)
   }
 
   /** Replaces the stored state. */
@@ -189,13 +191,13 @@ export class Journal {
     entry: Kept.Entry,
     state: AgentState.AgentState | undefined,
     answers: boolean,
-    given?: Answer.Answer
+    answerIn?: (kept: Kept.Kept) => Answer.Answer
   ): Effect.Effect<void, SessionError> {
     const appending = Effect.suspend(() => {
       const before = this.kept
       let next = Kept.take(before, entry, state)
       let whole = entry
-      let answer = given
+      let answer = answerIn?.(before)
       const { message } = next
       if (answers && message !== undefined) {
         answer = Answer.of(next, next.cancelled.has(message))

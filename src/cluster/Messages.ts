@@ -11,11 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
-import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { failureOf } from "../agent/journal/Failure.ts"
 import * as Observer from "../agent/journal/Observer.ts"
 import type * as Session from "../agent/Session.ts"
+import { isSessionError } from "../agent/session/SessionError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
@@ -46,12 +47,10 @@ interface Run {
 }
 
 /** Returns the error of a run that failed and stored no answer, or `undefined` if it didn't fail. */
-const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
-  const error = Cause.squash(exit.cause)
-  const tag = Predicate.hasProperty(error, "_tag") ? String(error._tag) : "Defect"
-  return { tag, message: Predicate.isError(error) ? error.message : String(error) }
-}
+const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined =>
+  Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+    ? undefined
+    : failureOf(Cause.map(exit.cause, (error) => isSessionError(error) ? error.reason : error))
 
 const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
   error instanceof NotAwaitingApproval || error instanceof NotAwaitingResult

@@ -145,10 +145,11 @@ export const approval = (
   judged?: ReadonlyArray<string>
 ): Answer<CallApproved> => {
   const call = params === undefined ? undefined : locate(self, callId, isAnswerable)?.call
-  const awaiting = call?.approvalId === undefined || Equal.equals(call.params, params)
-  return awaiting
-    ? approvalOf(self, callId, params, judged)
-    : Result.fail(new NotAwaitingApproval({ callId, found: "RunByProvider", awaiting: [callId] }))
+  const isUnfit = call?.state._tag === "AwaitingApproval" && call.approvalId !== undefined &&
+    !Equal.equals(call.params, params)
+  return isUnfit
+    ? Result.fail(new NotAwaitingApproval({ callId, found: "RunByProvider", awaiting: [callId] }))
+    : approvalOf(self, callId, params, judged)
 }
 
 const approvalOf = (

@@ -4,7 +4,7 @@
  * | what | none | config | thread | fork |
  * |---|---|---|---|---|
  * | turns that the model sees inside | all | all | all, as a view that may be cut or edited | all, as a copy that may be cut or edited |
- * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped |
+ * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped, except what a run still needs |
  * | conversation settings changed inside | stay | restored | stay | restored |
  * | prompt segments that persist | stay | stay | stay | dropped |
  * | values | scoped | scoped | scoped | isolated: nothing is read from outside |

@@ -40,8 +40,8 @@ const add = (
   })
 
 /**
- * Adds a text after everything else. Without `persist` it stays until the innermost mode is left. Outside of any mode it stays until
- * another agent takes over.
+ * Adds a text after everything else. Without `persist` it stays until the innermost mode is left. Outside of any mode it stays until a
+ * handoff.
  *
  * Fails with `NoConversation` if there is neither a session nor a run, and with `Unavailable` if the conversation can't be changed now.
  *

@@ -169,8 +169,8 @@ type GuardrailArgs<Value, R, Needs extends keyof GuardrailOptions<Value, R>> = [
  * Checks the laws of a guardrail.
  *
  * The same value has the same verdict each time, and the verdict fits its stage. The guardrail passes its own replacements. The check
- * doesn't change the value, doesn't fail and throws nothing. An agent that has the guardrail at each stage that it fits keeps the laws of
- * runs. Fails with `LawBroken`, also if the layer can't be built.
+ * doesn't change the value and throws nothing; if it fails, its verdict is the one that `onError` says. An agent that has the guardrail at
+ * each stage that it fits keeps the laws of runs. Fails with `LawBroken`, also if the layer can't be built.
  *
  * @category laws
  * @since 0.1.0

@@ -159,6 +159,12 @@ export interface CallOptions extends PartOptions {
 
 const of = (...parts: ReadonlyArray<ResponsePart>): MockResponse => ({ _tag: "MockResponse", parts })
 
+/** Returns a response without the HTTP error of its failure: another failure takes its place. */
+const withoutHttp = (self: MockResponse): MockResponse => {
+  const { http: _, ...response } = self
+  return response
+}
+
 /**
  * Makes a response that is text.
  *
@@ -338,14 +344,18 @@ export const httpError = (status: number, options?: Omit<HttpFailure, "status">)
 /**
  * Combines responses into one, with their parts in order: for example a model that thinks, speaks and calls two tools in one turn.
  *
- * Of any other field, such as usage, the last response that sets it counts.
+ * Of any other field, such as usage, the last response that sets it counts. A failure includes its HTTP error.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const all = (...responses: ReadonlyArray<Input>): MockResponse => {
   const all = responses.map(fromInput)
-  return Object.assign({}, ...all, of(...all.flatMap((response) => response.parts)))
+  const combined = all.reduce(
+    (self, response) => ({ ...(response.failure === undefined ? self : withoutHttp(self)), ...response }),
+    of()
+  )
+  return { ...combined, parts: all.flatMap((response) => response.parts) }
 }
 
 /**
@@ -466,7 +476,7 @@ export const breakAfter: {
   (chunks: number, error: AiError.AiError | AiError.AiErrorReason): (self: Input) => MockResponse
   (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse
 } = dual(3, (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse => ({
-  ...fromInput(self),
+  ...withoutHttp(fromInput(self)),
   failure: {
     error: AiError.isAiError(error) ? error : AiError.make({ module: "MockModel", method: "respond", reason: error }),
     after: Math.max(0, chunks)

@@ -5,7 +5,8 @@
  *    state.
  * 2. A story fails if it ends while a command is unanswered: nothing may be left to ask, to run or to hand over. In a story of an agent or
  *    a group its decisions count too, and a failure must be expected.
- * 3. A story fails if an event doesn't fit, such as an answer that nobody asked for, or a result of a call that isn't open.
+ * 3. A story fails if an event doesn't fit, such as an answer that nobody asked for, or a result of a call that isn't open. The same holds
+ *    for steps in a call that isn't open, and for what is expected of a called agent that hasn't begun.
  * 4. The error names the step that fails, and all steps.
  *
  * **Example** (A tool call, from the question to the answer)
@@ -60,6 +61,7 @@ import { Fail } from "../agent/rules/Decision.ts"
 import { findInputIssue } from "../agent/rules/InputIssue.ts"
 import type { AgentEvent, RunStarted } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
+import { openCalls } from "../domain/Conversation.ts"
 import type { Happening } from "../domain/Happening.ts"
 import * as Underway from "../domain/Underway.ts"
 import { misfit } from "./laws/Moves.ts"
@@ -220,6 +222,22 @@ const rejection = (self: Telling, calls: Calls, { input = [], ...event }: RunSta
   return issue === undefined ? undefined : { ...take(self, event), failed: { calls, decision: new Fail(issue) } }
 }
 
+/** Returns the state of the agent that calls lead to, or fails if the last of them has none, or none any more. */
+const stateIn = (self: Telling, calls: Calls): Result.Result<AgentState.AgentState, Problem> => {
+  const state = AgentState.at(self.state, calls)
+  return state === undefined
+    ? problem("NotCalled", `no agent is at work in call "${calls.at(-1)}"`)
+    : Result.succeed(state)
+}
+
+/** Fails if the agent that calls lead to has no open call of an id. */
+const openIn = (self: Telling, calls: Calls, callId: string): Result.Result<void, Problem> => {
+  const state = AgentState.at(self.state, calls)
+  return state !== undefined && openCalls(state.conversation).some(({ id }) => id === callId)
+    ? Result.void
+    : problem("NotCalled", `no open call has the id "${callId}"`)
+}
+
 const takeStep = (
   self: Telling,
   calls: Calls,
@@ -244,13 +262,22 @@ const takeStep = (
     case "TimePasses":
       return Result.succeed({ ...self, now: self.now + step.millis })
     case "InCall":
-      return takeAll(self, [...calls, step.callId], step.steps, () => undefined)
+      return Result.flatMap(
+        openIn(self, calls, step.callId),
+        () => takeAll(self, [...calls, step.callId], step.steps, () => undefined)
+      )
     case "ExpectsDecision":
-      return expectDecisionOf(self, calls, step.expected)
+      return Result.flatMap(stateIn(self, calls), () => expectDecisionOf(self, calls, step.expected))
     case "ExpectsCommand":
-      return Result.map(expectCommandOf(AgentState.at(self.state, calls) ?? self.state, step.command), () => self)
+      return Result.map(
+        Result.flatMap(stateIn(self, calls), (state) => expectCommandOf(state, step.command)),
+        () => self
+      )
     case "ExpectsState":
-      return Result.map(expectStateOf(AgentState.at(self.state, calls) ?? self.state, step.expected), () => self)
+      return Result.map(
+        Result.flatMap(stateIn(self, calls), (state) => expectStateOf(state, step.expected)),
+        () => self
+      )
   }
 }
 

@@ -20,6 +20,7 @@ import {
   Agent,
   type AgentEvent,
   AgentState,
+  AgentStatus,
   ContextWindow,
   Conversation,
   Group,
@@ -884,6 +885,47 @@ describe("Session.invoke", () => {
       const call = Conversation.callsOf(Conversation.lastAssistant(state.conversation)!)[0]
       assert.isTrue(call?.state._tag === "Settled" && call.state.outcome === "Failed")
     }).pipe(provided))
+
+  it.effect("runs a tool after the last answer that a limit allows, and also while that answer is missing", () =>
+    Effect.gen(function*() {
+      const stopWhen = StopWhen.maxSteps(1, { onExhausted: "finish" })
+      const hurried = Agent.make("clerk", { toolkit: Tools, stopWhen })
+      const session = yield* Session.make(hurried)
+      const landed = yield* session.call("Add")
+      assert.deepStrictEqual([landed.status._tag, landed.run.landing], ["Complete", 1])
+      assert.strictEqual(yield* session.invoke(Add, { a: 1, b: 2 }), 3)
+      const { run } = yield* session.state
+      assert.deepStrictEqual([run.landing, run.calls], [1, { add: 2 }])
+      // The limit still holds for the model.
+      assert.deepStrictEqual(
+        Exit.isFailure(yield* Effect.exit(session.resume)) && (yield* session.state).status,
+        AgentStatus.failed({
+          tag: "StepLimitReached",
+          message: "Agent \"clerk\" reached its limit of 1 step",
+          agent: "clerk",
+          step: 1
+        })
+      )
+
+      const failing = yield* Session.make(hurried)
+      yield* Effect.flip(failing.call("Add"))
+      assert.strictEqual(yield* failing.invoke(Add, { a: 1, b: 2 }), 3)
+      assert.strictEqual(AgentState.text(yield* failing.resume), "Done.")
+      assert.deepStrictEqual(
+        (yield* MockModel.calls).map(({ request }) => request.toolNames.length),
+        [7, 0, 7, 0, 0]
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(handlers),
+      Effect.provide(MockModel.layer(MockModel.queue(
+        MockResponse.toolCall("add", { a: 1, b: 1 }),
+        "Done.",
+        MockResponse.toolCall("add", { a: 1, b: 1 }),
+        MockResponse.fail(overloaded),
+        "Done."
+      )))
+    ))
 
   it.effect("needs no approval: whoever invokes a tool approves of it", () =>
     Effect.gen(function*() {

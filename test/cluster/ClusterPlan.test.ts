@@ -4,7 +4,7 @@ import { Tool, Toolkit } from "effect/ai"
 import { Agent, Plan, ToolPolicy } from "troupe"
 import { ClusterPlan } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
-import { makeCluster, withRunner } from "./runners.ts"
+import { changedStore, makeCluster, slowToLook, withRunner } from "./runners.ts"
 
 const params = Schema.Struct({ n: Schema.Int })
 const Pay = Tool.make("pay", { parameters: params, success: Schema.String, needsApproval: true })
@@ -226,6 +226,54 @@ describe("A plan on a cluster", () => {
         const done = yield* report.resume()
         assert.deepStrictEqual(done.output, { pay: "paid 1", ship: "shipped orders" })
       }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+    }))
+
+  it.live("says that a cancellation came too late if it ended meanwhile", () =>
+    Effect.gen(function*() {
+      const began = yield* Deferred.make<void>()
+      const looked = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const reading = Effect.as(Effect.andThen(Deferred.succeed(began, undefined), Deferred.await(looked)), "read")
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("read", reading)] }))
+      yield* Effect.gen(function*() {
+        const report = (yield* Report.client)("1")
+        const asking = yield* Effect.forkChild(report.say("orders", { key: "m1" }))
+        yield* Deferred.await(began)
+        const cancelling = yield* Effect.forkChild(report.cancel("m1"))
+        assert.strictEqual((yield* Fiber.join(asking)).status, "Complete")
+        yield* Deferred.succeed(ended, undefined)
+        assert.isFalse(yield* Fiber.join(cancelling))
+        assert.isFalse(yield* report.cancel("m1"))
+      }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty, slowToLook({ began, looked, ended }))))
+    }))
+
+  it.live("is cancelled if the cancellation is kept before the answer, though all nodes have ended", () =>
+    Effect.gen(function*() {
+      const storing = yield* Deferred.make<void>()
+      const open = yield* Deferred.make<void>()
+      const slow = changedStore((store) => ({
+        append: (entry) =>
+          entry.text.includes("NodeEnded")
+            ? Deferred.succeed(storing, undefined).pipe(
+              Effect.andThen(Deferred.await(open)),
+              Effect.andThen(store.append(entry))
+            )
+            : Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 50 }), store.append(entry))
+      }))
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("read", read)] }))
+      yield* Effect.gen(function*() {
+        const report = (yield* Report.client)("1")
+        const asking = yield* Effect.forkChild(report.say("orders", { key: "m1" }))
+        yield* Deferred.await(storing)
+        const cancelling = yield* Effect.forkChild(report.cancel("m1"))
+        yield* Effect.sleep("20 millis")
+        yield* Deferred.succeed(open, undefined)
+        const answer = yield* Fiber.join(asking)
+        assert.deepStrictEqual([answer.status, answer.text, answer.output], ["Cancelled", "", undefined])
+        assert.isTrue(yield* Fiber.join(cancelling))
+        const resumed = yield* report.resume()
+        assert.deepStrictEqual([resumed.status, resumed.output], ["Complete", { read: "read orders" }])
+      }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty, slow)))
     }))
 
   it.live("says which agent failed, and resumes that agent's own conversation", () => {

@@ -5,9 +5,10 @@ import { EntityProxy, Sharding, TestRunner } from "effect/cluster"
 import { SchemaBinary } from "effect/encoding"
 import { RpcSchema } from "effect/rpc"
 import { TestClock } from "effect/testing"
-import { Agent, type AgentState, Group, ToolPolicy } from "troupe"
+import { Agent, type AgentState, Group, Session, ToolPolicy } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
+import { slowToLook } from "./runners.ts"
 
 const params = Schema.Struct({ order: Schema.Int })
 const Pay = Tool.make("pay", { parameters: params, success: Schema.String, needsApproval: true })
@@ -64,6 +65,8 @@ const withDesk = (hands: Hands = done, desk = Desk) => <A, E>(self: Effect.Effec
       Layer.provideMerge(runner(hands, desk), Layer.merge(TestRunner.layer, ConversationStore.layerMemory))
     )
   )
+
+const closed = new Session.SessionClosed({ agent: "clerk", operation: "run" })
 
 const userTurns = (state: AgentState.AgentState): ReadonlyArray<string> =>
   state.conversation.turns.flatMap((turn) =>
@@ -206,18 +209,6 @@ describe("A conversation", () => {
         ...done,
         send: () => Effect.as(Effect.andThen(Deferred.succeed(began, undefined), Deferred.await(looked)), "sent")
       }
-      const slow = Layer.effect(
-        ConversationStore.ConversationStore,
-        Effect.map(ConversationStore.ConversationStore, (store): ConversationStore.Service => ({
-          ...store,
-          // Whoever looks while the handler runs hears of it when the run has ended.
-          find: (id, key) =>
-            Effect.tap(store.find(id, key), () =>
-              Deferred.isDoneUnsafe(began) && !Deferred.isDoneUnsafe(looked)
-                ? Effect.andThen(Deferred.succeed(looked, undefined), Deferred.await(ended))
-                : Effect.void)
-        }))
-      ).pipe(Layer.provide(ConversationStore.layerMemory))
       yield* Effect.gen(function*() {
         const chat = (yield* Desk.client)("1")
         const asking = yield* Effect.forkChild(chat.say("send 1", { key: "m1" }))
@@ -227,7 +218,9 @@ describe("A conversation", () => {
         yield* Deferred.succeed(ended, undefined)
         assert.isFalse(yield* Fiber.join(cancelling))
         assert.isFalse(yield* chat.cancel("m1"))
-      }).pipe(Effect.provide(Layer.provideMerge(runner(hands), Layer.merge(TestRunner.layer, slow))))
+      }).pipe(Effect.provide(
+        Layer.provideMerge(runner(hands), Layer.merge(TestRunner.layer, slowToLook({ began, looked, ended })))
+      ))
     }))
 
   it.live("forks into another once, and is removed with its messages", () =>
@@ -261,6 +254,22 @@ describe("A conversation", () => {
         assert.strictEqual((yield* chat.say("short")).status, "Complete")
       }).pipe(withDesk(done, Limited))
     }))
+
+  it.live.each<readonly [string, Effect.Effect<never, unknown>, string]>([
+    ["an error", Effect.fail({ _tag: "NoRoom", message: "full" }), "NoRoom"],
+    ["an error without a tag", Effect.fail("full"), "Failure"],
+    ["a session's error", Effect.fail(new Session.SessionError({ reason: closed })), "SessionClosed"],
+    ["a defect", Effect.die({ _tag: "NoRoom", message: "full" }), "Defect"]
+  ])("names %s that keeps a run from its beginning", ([, failing, tag]) => {
+    const Kept = Conversation.make("Desk", clerk, {
+      around: () => (run) => Effect.andThen(failing as Effect.Effect<never>, run)
+    })
+    return Effect.gen(function*() {
+      const { error, status } = yield* (yield* Kept.client)("1").say("Hello", { key: "m1" })
+      const message = tag === "SessionClosed" ? closed.message : "full"
+      assert.deepStrictEqual([status, error], ["Failed", { tag, message, agent: "clerk", step: 0 }])
+    }).pipe(withDesk(done, Kept))
+  })
 
   it.live("that has ended is resumed without an event, and gives its answer, once for each key", () =>
     Effect.gen(function*() {

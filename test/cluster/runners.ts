@@ -17,11 +17,38 @@ type Store = ConversationStore.Service
 type Cluster = Sharding.Sharding | MessageStorage.MessageStorage | ConversationStore.ConversationStore
 
 /** A cluster in memory with one runner that has these entities. */
-export const withRunner = <E, R, E2, R2>(entities: Layer.Layer<never, E, R>, needs: Layer.Layer<R2, E2>) =>
+export const withRunner = <E, R, E2, R2>(
+  entities: Layer.Layer<never, E, R>,
+  needs: Layer.Layer<R2, E2>,
+  store = ConversationStore.layerMemory
+) =>
   entities.pipe(
     Layer.provide(needs),
-    Layer.provideMerge(Layer.merge(TestRunner.layer, ConversationStore.layerMemory))
+    Layer.provideMerge(Layer.merge(TestRunner.layer, store))
   )
+
+/** A store in memory, some functions of which are replaced. */
+export const changedStore = (
+  change: (store: Store) => Partial<Store>
+): Layer.Layer<ConversationStore.ConversationStore> =>
+  Layer.effect(
+    ConversationStore.ConversationStore,
+    Effect.map(ConversationStore.ConversationStore, (store): Store => ({ ...store, ...change(store) }))
+  ).pipe(Layer.provide(ConversationStore.layerMemory))
+
+/** A store in which the first who looks for an answer once something has begun hears of it when it has ended. */
+export const slowToLook = (at: {
+  readonly began: Deferred.Deferred<void>
+  readonly looked: Deferred.Deferred<void>
+  readonly ended: Deferred.Deferred<void>
+}) =>
+  changedStore((store) => ({
+    find: (id, key) =>
+      Effect.tap(store.find(id, key), () =>
+        Deferred.isDoneUnsafe(at.began) && !Deferred.isDoneUnsafe(at.looked)
+          ? Effect.andThen(Deferred.succeed(at.looked, undefined), Deferred.await(at.ended))
+          : Effect.void)
+  }))
 
 /** A store that its process has no more: what it asks for never comes. */
 const mortal = (store: Store, isDead: () => boolean, gone: Deferred.Deferred<void>): Store => {

@@ -153,6 +153,18 @@ describe("approve and deny", () => {
     )
   })
 
+  it("say that a provider runs a call only while it waits", () => {
+    const other = { params: { of: "another" } }
+    const waiting = agent("desk", { ...call("theirs"), approvalId: "ap" }, call("own"))
+    const found = (self: AgentState.AgentState) => {
+      const { awaiting, found } = errorOf(AgentState.approve(self, "theirs", other))
+      return [found, awaiting]
+    }
+    assert.deepStrictEqual(found(waiting), ["RunByProvider", ["theirs"]])
+    assert.deepStrictEqual(found(get(AgentState.approve(waiting, "theirs"))), ["Approved", ["own"]])
+    assert.deepStrictEqual(found(get(AgentState.deny(waiting, "theirs", "no"))), ["Settled", ["own"]])
+  })
+
   it("name the id that no call has, and those that there are", () => {
     const error = errorOf(AgentState.approve(desk, "fist"))
     assert.strictEqual(error._tag, "NotAwaitingApproval")

@@ -168,6 +168,25 @@ describe("Random states", () => {
       assert.strictEqual(depths(yield* sample(state({ depth: 2 }), 400)), 2)
     }))
 
+  it.effect("begin with a user unless turns come in any order, also where calls are open", () =>
+    Effect.gen(function*() {
+      const first = (all: ReadonlyArray<AgentState.AgentState>) =>
+        tags(all.map(({ conversation: { turns } }) => turns[0]?._tag ?? "none"))
+      const statuses = ["WaitingForTools"] as const
+      for (const maxTurns of [2, 3, 6]) {
+        const waiting = yield* sample(state({ statuses, maxTurns }))
+        assert.deepStrictEqual(first(waiting), ["User"])
+        assert.deepStrictEqual(tags(waiting.map(({ status }) => status._tag)), ["WaitingForTools"])
+        assert.isAtMost(Math.max(...waiting.map(({ conversation: { turns } }) => turns.length)), maxTurns)
+      }
+      const single = yield* sample(state({ statuses, maxTurns: 1 }))
+      assert.deepStrictEqual(first(single), ["User", "none"])
+      assert.deepStrictEqual(tags(single.map(({ status }) => status._tag)), ["InProgress"])
+      const anyOrder = yield* sample(state({ statuses, maxTurns: 1, anyOrder: true }))
+      assert.deepStrictEqual(first(anyOrder), ["Assistant"])
+      assert.deepStrictEqual(first(yield* sample(state())), ["User", "none"])
+    }))
+
   it.effect("have conversations as the options say", () =>
     Effect.gen(function*() {
       const all = yield* sample(state({ maxTurns: 2, maxCalls: 1, tools: ["a"] }))

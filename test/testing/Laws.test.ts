@@ -385,6 +385,14 @@ describe("A law that is broken", () => {
     60_000
   )
 
+  it.effect("is none if the check of a guardrail fails, since that has a verdict too", () =>
+    Effect.gen(function*() {
+      for (const onError of ["block", "pass"] as const) {
+        const down = Guardrail.make("down", () => Effect.fail("offline"), { onError })
+        yield* Laws.guardrail(down, { runs: 5, seed: 1 })
+      }
+    }))
+
   it.effect("is found in a guardrail that changes its mind or what it sees, or puts in what can't stand or doesn't pass", () =>
     Effect.gen(function*() {
       const lawOf = (check: (text: string) => Guardrail.Verdict<string>, texts: readonly [string] = ["e"]) =>
@@ -421,6 +429,12 @@ describe("A law that is broken", () => {
         }))[1],
         throwing
       )
+      class Limit extends Context.Service<Limit, number>()("test/Limit") {}
+      const needy = Guardrail.make("needy", () => Effect.map(Limit, () => Guardrail.pass))
+      for (const unbuilt of [Effect.fail("no limit"), Effect.die("no limit")]) {
+        const { issue, law } = yield* broken(Laws.guardrail(needy, { layer: Layer.effect(Limit, unbuilt) }))
+        assert.deepStrictEqual([law, issue], ["the check comes to its end", "no limit"])
+      }
       const popping = Guardrail.make("popping", (parts) => {
         ;(parts as Array<unknown>).pop()
         return Guardrail.pass

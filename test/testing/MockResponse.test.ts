@@ -336,6 +336,25 @@ describe("MockResponse", () => {
     assert.strictEqual(response.failure?.after, 0)
   })
 
+  it("fails in one way: the last failure takes the HTTP error of those before it away", () => {
+    const other = new AiError.AuthenticationError({ kind: "InvalidKey" })
+    const http = MockResponse.httpError(429)
+    for (
+      const response of [
+        MockResponse.all(http, MockResponse.fail(other)),
+        MockResponse.all(http, "a", MockResponse.fail(other), "b"),
+        MockResponse.breakAfter(http, 2, other),
+        MockResponse.cut(http, 2)
+      ]
+    ) {
+      assert.isFalse("http" in response)
+      assert.notStrictEqual(response.failure?.error, http.failure?.error)
+    }
+    for (const response of [MockResponse.all(MockResponse.fail(other), http), MockResponse.all(http, "a")]) {
+      assert.deepStrictEqual([response.http, response.failure], [http.http, http.failure])
+    }
+  })
+
   it.effect("gives a value as JSON where an object is asked for", () =>
     Effect.gen(function*() {
       const schema = Schema.Struct({ city: Schema.String, celsius: Schema.Finite })

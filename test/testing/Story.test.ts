@@ -169,6 +169,39 @@ describe("Story", () => {
     assert.deepStrictEqual(failure(Story.deny("a", "no")).slice(0, 2), [1, "ChangeRefused"])
   })
 
+  it("fails where steps are in no open call, or expect something of an agent that isn't called yet or any more", () => {
+    const asked = [Story.userSays("Look."), Story.modelAnswers([call("a")])]
+    const expected = [
+      Story.expectState({ agent: "main" }),
+      Story.expectCommand({ _tag: "RunCalls", callIds: ["a"] }),
+      Story.expectDecision("RunCalls")
+    ]
+    for (const step of [...expected, Story.timePasses("1 second")]) {
+      assert.deepStrictEqual(failure(...asked, Story.inCall("nope", step)), [
+        3,
+        "NotCalled",
+        `no open call has the id "nope"`
+      ])
+    }
+    const inA = (...steps: ReadonlyArray<Story.Step>) => failure(...asked, Story.inCall("a", ...steps))
+    for (const step of expected) {
+      assert.deepStrictEqual(inA(step), [3, "NotCalled", `no agent is at work in call "a"`])
+      assert.deepStrictEqual(inA(Story.userSays("Look."), Story.inCall("b", step)).slice(1), [
+        "NotCalled",
+        `no open call has the id "b"`
+      ])
+    }
+    Story.tellOrThrow(
+      start,
+      ...asked,
+      Story.inCall("a", Story.userSays("Look."), Story.expectCommand("AskModel"), Story.expectState({ steps: 0 })),
+      Story.toolAnswers("a", "a tree"),
+      Story.modelAnswers("A tree.")
+    )
+    const after = failure(...asked, Story.toolAnswers("a", "a tree"), Story.inCall("a", Story.expectState({})))
+    assert.deepStrictEqual(after.slice(1), ["NotCalled", `no open call has the id "a"`])
+  })
+
   it("tells of a called agent by its path and its calls", () => {
     const at = { path: ["main", "helper"], calls: ["a"] } as const
     const state = Story.tellOrThrow(

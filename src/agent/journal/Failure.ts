@@ -20,16 +20,19 @@ export const describe = (error: unknown): Pick<AgentStatus.Failure, "tag" | "mes
   return value instanceof ToolFailed ? value.error : { tag: tagOf(value) ?? "Failure", message: messageOf(value) }
 }
 
-/** Describes what ended a run in a step, as plain data: the reason of an `AgentError`, a tool's own error, or a defect. */
+/** Describes what a run failed with, as plain data: the reason of an `AgentError`, a program's own error, or a defect. */
+export const failureOf = (cause: Cause.Cause<unknown>): Pick<AgentStatus.Failure, "tag" | "message"> => {
+  const error = Cause.findError(cause)
+  return Result.isFailure(error)
+    ? { tag: "Defect", message: messageOf(Cause.squash(cause)) }
+    : describe(error.success)
+}
+
+/** Describes what ended a run in a step, as plain data. */
 export const fromCause = (
   { definition, step }: Pick<Loop, "definition" | "step">,
   cause: Cause.Cause<unknown>
-): AgentStatus.Failure => {
-  const at = { agent: definition.name, step }
-  const error = Cause.findError(cause)
-  if (Result.isFailure(error)) return { tag: "Defect", message: messageOf(Cause.squash(cause)), ...at }
-  return { ...describe(error.success), ...at }
-}
+): AgentStatus.Failure => ({ ...failureOf(cause), agent: definition.name, step })
 
 /** Returns the state of a loop that a failure has ended. */
 export const failedBy = (loop: Loop, cause: Cause.Cause<unknown>): AgentState => ({

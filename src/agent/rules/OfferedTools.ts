@@ -1,7 +1,7 @@
 /**
  * Which tools are offered in a state, and so which request its agent makes.
  *
- * 1. For the last answer that a limit allows (`docs/decisions/0010`), no tool is offered except `final_answer`.
+ * 1. For the last answer that a limit allows (`docs/decisions/0010`), no tool is offered except `final_answer`. A program may still call one.
  * 2. A mode that names tools hides the others of the agent and of modes below it. Settings that name tools hide the agent's others.
  *    The final answer and the tool that leaves a mode stay.
  * 3. A tool of a mode is offered while the mode is entered, and a tool that enters a mode if the mode could be entered.
@@ -11,6 +11,7 @@
  */
 import { inProgress } from "../../domain/AgentStatus.ts"
 import { isWithin } from "../../domain/Isolation.ts"
+import { isInvoked } from "../../domain/RefusedCall.ts"
 import * as Spending from "../../domain/Spending.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import * as Usage from "../../domain/Usage.ts"
@@ -42,9 +43,8 @@ const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Mo
   return top?.name !== mode.name && isWithin(mode.isolation, around?.isolation)
 }
 
-/** Checks whether a tool is offered in a state. `isChangingModes` says that a mode is being set up or cleaned up. */
-export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isChangingModes: boolean): boolean => {
-  if (state.run.landing !== undefined) return entry._tag === "Output"
+/** Checks whether an agent has a tool in a state. `isChangingModes` says that a mode is being set up or cleaned up. */
+const isAtHand = (entry: ToolEntry, state: AgentState, modes: Modes, isChangingModes: boolean): boolean => {
   const owner = ownerOf(entry, state)
   if (!isLeft(entry, owner, state, modes)) return false
   switch (entry._tag) {
@@ -59,6 +59,14 @@ export const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isC
       return true
   }
 }
+
+/** Checks whether a tool is offered to the model in a state. */
+const isOffered = (entry: ToolEntry, state: AgentState, modes: Modes, isChangingModes: boolean): boolean =>
+  state.run.landing === undefined ? isAtHand(entry, state, modes, isChangingModes) : entry._tag === "Output"
+
+/** Checks whether a program may call a tool in a state. */
+export const isInvokable = (entry: ToolEntry, state: AgentState, modes: Modes): boolean =>
+  entry._tag === "Handled" && isAtHand(entry, state, modes, false)
 
 /**
  * The state in which the model was asked for its last answer, if it has answered in this run.
@@ -88,7 +96,7 @@ const beforeAnswer = (self: AgentState): AgentState | undefined => {
 }
 
 /**
- * Checks whether a call may be answered: whether its tool is offered.
+ * Checks whether a call may be answered: whether its tool is offered, or a program called it.
  *
  * A handoff's `when` is asked about the state that the model was asked in, because the call itself may change the state. If a user spoke
  * since, the earlier state isn't known any more, and the call may be answered.
@@ -101,6 +109,7 @@ export const mayCall = (
   isChangingModes: boolean
 ): boolean => {
   if (call.state._tag === "Delegated" || call.state._tag === "Answered") return true
+  if (isInvoked(call)) return isAtHand(entry, state, modes, isChangingModes)
   const isConditional = entry._tag === "Handoff" && internalsOf(entry.handoff).when !== undefined
   const asked = isConditional ? beforeAnswer(state) : state
   return asked === undefined || isOffered(entry, asked, modes, isChangingModes)

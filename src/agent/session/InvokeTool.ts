@@ -21,7 +21,7 @@ import * as Loop from "../journal/Loop.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
 import { guardOf } from "../perform/guard/Guard.ts"
 import { waiting } from "../perform/HandOver.ts"
-import { isOffered } from "../rules/OfferedTools.ts"
+import { isInvokable } from "../rules/OfferedTools.ts"
 import { runCall } from "../run/OutsideRun.ts"
 import {
   because,
@@ -35,9 +35,7 @@ import {
 
 /** Returns why a tool can't be invoked in a state: the agent doesn't have the tool there, or calls are open. */
 const findRefusal = ({ definition, state }: Loop.Loop, tool: Tool.Any): SessionError | undefined => {
-  const invokable = [...definition.tools.values()].filter((entry) =>
-    entry._tag === "Handled" && isOffered(entry, state, definition.modes, false)
-  )
+  const invokable = [...definition.tools.values()].filter((entry) => isInvokable(entry, state, definition.modes))
   const entry = invokable.find((entry) => entry.tool.name === tool.name)
   if (entry === undefined || !isAlike(entry.tool, tool)) {
     const available = invokable.map((entry) => entry.tool.name)

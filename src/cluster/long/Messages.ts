@@ -104,7 +104,7 @@ export class Messages<State, Step> {
     })
   }
 
-  /** Cancels a message for good, and stops what runs for it. Says whether it was in time. */
+  /** Cancels a message for good, and stops what runs for it. Returns `false` if it was too late. */
   cancel(key: string): Effect.Effect<boolean, ConversationError> {
     return this.#held.with(({ journal }) =>
       Effect.gen({ self: this }, function*() {
@@ -112,7 +112,9 @@ export class Messages<State, Step> {
         if (answer !== undefined) return answer.status === "Cancelled"
         if (!journal.kept.cancelled.includes(key)) yield* journal.append({ steps: [], cancelled: key })
         if (this.#running?.key === key) yield* Fiber.interrupt(this.#running.fiber)
-        return true
+        // What ran may have ended while the first look was under way.
+        const last = yield* this.#answerOf(key)
+        return last === undefined || last.status === "Cancelled"
       })
     )
   }
@@ -229,7 +231,6 @@ export class Messages<State, Step> {
       this.#running = undefined
       if (Exit.isSuccess(exit)) return yield* this.#answer(journal, key, exit.value)
       if (journal.isClosed) return yield* closed(this.#options.id)
-      if (isCancelled()) return yield* this.#answer(journal, key, cancelled)
       return yield* this.#answer(journal, key, defect(messageOf(Cause.squash(exit.cause))))
     })
   }
@@ -259,10 +260,12 @@ export class Messages<State, Step> {
     key: string,
     outcome: Outcome
   ): Effect.Effect<Answer, SessionError> {
-    const { kept } = journal
-    const calls = kept.message === key ? kept.unknown : []
-    const unknown = [...calls, ...this.#long.unknown(kept.state)]
-    return journal.answer(key, { ...outcome, unknown, cursor: kept.steps })
+    return journal.answer(key, (kept) => {
+      const calls = kept.message === key ? kept.unknown : []
+      const unknown = [...calls, ...this.#long.unknown(kept.state)]
+      const ended = kept.cancelled.includes(key) ? cancelled : outcome
+      return { ...ended, unknown, cursor: kept.steps }
+    })
   }
 
   #answerOf(key: string): Effect.Effect<Answer | undefined, SessionError> {

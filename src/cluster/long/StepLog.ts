@@ -53,16 +53,22 @@ export class StepLog<State, Step> {
     return this.append({ steps, unknown })
   }
 
-  /** Answers a message. */
-  answer(key: string, answer: Answer): Effect.Effect<Answer, SessionError> {
+  /** Answers a message, by what is kept once nothing else is being appended. */
+  answer(key: string, answerIn: (kept: Steps.Kept<State>) => Answer): Effect.Effect<Answer, SessionError> {
     const taken = this.kept.message === key ? undefined : key
-    return Effect.as(this.append({ steps: [], answered: key, taken }, answer), answer)
+    let answer: Answer
+    const appending = this.append({ steps: [], answered: key, taken }, (kept) => answer = answerIn(kept))
+    return Effect.map(appending, () => answer)
   }
 
   /** Appends an entry. */
-  append(entry: Steps.Entry<State, Step>, answer?: Answer): Effect.Effect<void, SessionError> {
+  append(
+    entry: Steps.Entry<State, Step>,
+    answerIn?: (kept: Steps.Kept<State>) => Answer
+  ): Effect.Effect<void, SessionError> {
     const appending = Effect.suspend(() => {
       const before = this.kept
+      const answer = answerIn?.(before)
       const next = Steps.take(this.#kind, before, entry)
       const written = this.#writer.write({
         text: Steps.toText(entry),

@@ -21,8 +21,8 @@ import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsO
  * **Details**
  *
  * - `statuses` are the statuses that there may be, all by default. A state with open calls is `WaitingForTools` or `Failed`: without the
- *   first in `statuses`, only failed states have open calls. If the other options allow no calls, a state is `InProgress` instead of
- *   `WaitingForTools`. Even without `anyOrder`, a state that is `WaitingForTools` may begin with an assistant's turn.
+ *   first in `statuses`, only failed states have open calls. If the other options allow no calls (as with `maxTurns: 1`, unless `anyOrder` is
+ *   set), a state is `InProgress` instead of `WaitingForTools`.
  * - `maxModes` is how many modes may be entered, 3 by default.
  * - `depth` is how deep called agents may be nested in open calls, 1 by default; with 0 there are none.
  * - `TurnOptions` says what the other fields are.
@@ -124,8 +124,8 @@ const rawState = (options: StateOptions, depth: number): Arbitrary.Arbitrary<Age
   )
 
 /**
- * Appends an assistant turn with an open call if the last one has none, in place of the last turn if there is no room for more. Changes
- * nothing if the options allow no assistant turn.
+ * Appends an assistant turn with an open call if the last one has none, in place of the last turn if there is no room for more. Without
+ * `anyOrder` a user speaks before it. Changes nothing if the options allow no assistant turn.
  */
 const waiting = (
   turns: ReadonlyArray<Conversation.Turn>,
@@ -137,8 +137,11 @@ const waiting = (
     part._tag === "Call" && part.state._tag !== "Settled" && part.providerExecuted === undefined
   )
   const maxTurns = Math.max(options.minTurns ?? 0, options.maxTurns ?? 6)
-  if (isOpen === true || maxTurns === 0 || options.turns?.includes("Assistant") === false) return turns
-  return [...turns.slice(0, maxTurns - 1), ...asked.map(opened)]
+  const begins = options.anyOrder !== true
+  const least = begins ? 2 : 1
+  if (isOpen === true || maxTurns < least || options.turns?.includes("Assistant") === false) return turns
+  const before = begins && turns.length === 0 ? [Conversation.user("?")] : turns
+  return [...before.slice(0, maxTurns - 1), ...asked.map(opened)]
 }
 
 const opened = (turn: Conversation.Turn): Conversation.Turn => {

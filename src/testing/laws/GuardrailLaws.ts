@@ -7,10 +7,12 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Cause from "effect/Cause"
+import type * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Agent from "../../agent/Agent.ts"
 import type { Guardrails } from "../../agent/definition/guardrail/AgentGuardrails.ts"
 import { type Any, type Context, internalsOf } from "../../agent/definition/guardrail/GuardrailType.ts"
@@ -187,13 +189,22 @@ const guarded = ({ layer, output, self, texts }: Subject): RunSubject.Subject =>
   return { runnable, layer: Layer.merge(layer, Echo.toLayer({ say: ({ text }) => Effect.succeed(text) })) }
 }
 
+/** Returns how the check of a trial ends. A layer that can't be built is a defect, since nothing was checked. */
+const exitOf = (subject: Subject, trial: Trial): Effect.Effect<Exit.Exit<Breach | undefined, unknown>> =>
+  Effect.scoped(Effect.flatMap(
+    // A guardrail's law is typed so that its layer needs nothing.
+    Effect.orDie(
+      Layer.build(Layer.fresh(subject.layer)) as Effect.Effect<Services.Context<never>, unknown, Scope.Scope>
+    ),
+    (services) =>
+      Effect.exit(Effect.provideContext(checked(subject, trial) as Effect.Effect<Breach | undefined>, services))
+  ))
+
 /** Makes a function that returns the first law that a guardrail breaks in a trial. */
 export const breachesOf = (subject: Subject) => {
   const agent = guarded(subject)
   return Effect.fnUntraced(function*(trial: Trial) {
-    const exit = yield* Effect.exit(
-      Effect.provide(checked(subject, trial), Layer.fresh(subject.layer)) as Effect.Effect<Breach | undefined, unknown>
-    )
+    const exit = yield* exitOf(subject, trial)
     if (Exit.isFailure(exit)) {
       const defect = Cause.squash(exit.cause)
       return defect instanceof NoVerdict && defect.cause === undefined

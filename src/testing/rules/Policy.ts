@@ -44,7 +44,8 @@ export interface Policy {
 }
 
 /**
- * The policy that every prompt of a run keeps, unless a `history` function of yours breaks it.
+ * The policy that every prompt of a run keeps, unless a function of yours that changes conversations breaks it, such as a `history` or a
+ * policy's transform.
  *
  * It allows repeated roles, since a user may speak again before the model answers, and a model that paused continues; nothing else is
  * allowed. It requires that results come in the order of their calls and that a user speaks first. It doesn't require contiguous results or

@@ -15,6 +15,7 @@ export const ProblemReason = Schema.Literals([
   "StateDiffers",
   "EventUnasked",
   "EventIgnored",
+  "NotCalled",
   "ChangeRefused"
 ])
 

@@ -336,7 +336,7 @@ export const timePasses = (duration: Duration.Input): Step => {
 }
 
 /**
- * Lets steps happen in the called agent that answers a call. In them, `userSays` is what its caller asks it.
+ * Lets steps happen in the called agent that answers a call, which must be open. In them, `userSays` is what its caller asks it.
  *
  * @category steps
  * @since 0.1.0

@@ -8,13 +8,16 @@
 import { endAt, finder, isBounded } from "./Boundary.ts"
 
 const v4Starts = /(?<![A-Za-z\d])\d(?=\d{0,2}\.\d{1,3}\.)/g
-const v6Starts = /(?<![\w:.])[23f](?=[\da-f]{3}:)/gi
+const v6Starts = /(?<![\w:.])(?:[23f](?=[\da-f]{3}:)|0(?=0?64:ff9b:)|6(?=4:ff9b:))/gi
 
 /** Four numbers below 256 without leading zeros. */
 const v4 = /(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?!\d)/y
 
-/** A group of a global, unique local, link-local or multicast address (RFC 4291, RFC 4193), and what may follow. */
-const v6 = /(?:[23][\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]|ff[\da-f]{2}):[\da-f:.]{1,41}/iy
+/**
+ * A group of a global, unique local, link-local or multicast address (RFC 4291, RFC 4193) or of one that translates an IPv4 address (RFC
+ * 6052, RFC 8215), and what may follow.
+ */
+const v6 = /(?:[23][\da-f]{3}|f[cd][\da-f]{2}|fe[89ab][\da-f]|ff[\da-f]{2}|0{0,2}64(?=:ff9b:)):[\da-f:.]{1,41}/iy
 
 /** Words that mark the four numbers after them as a version. */
 const version = /(?:^|[^a-z])(?:v|ver|version|release|build|revision)[.:= ]{0,2}$/i
