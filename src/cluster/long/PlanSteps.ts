@@ -8,7 +8,7 @@
 import * as Schema from "effect/Schema"
 import { Failure } from "../../domain/AgentStatus.ts"
 import { Ended } from "../../handoff/plan/Results.ts"
-import type { Kind } from "./Steps.ts"
+import { type Kind, own } from "./Steps.ts"
 
 /**
  * Schema for what happens in a plan on a cluster.
@@ -65,6 +65,12 @@ const without = <A>(record: Readonly<Record<string, A>>, isGone: (key: string, v
 /** Checks whether a place is a node's own, or a fallback of it. */
 const isOf = (node: string, place: string): boolean => place === node || place.startsWith(`${node}/`)
 
+/** Changes a place that is open. */
+const inPlace = (self: State, place: string, change: (open: typeof Open.Type) => typeof Open.Type): State => {
+  const open = own(self.open, place)
+  return open === undefined ? self : { ...self, open: { ...self.open, [place]: change(open) } }
+}
+
 const take = (self: State, step: Step): State => {
   const { open } = self
   switch (step._tag) {
@@ -74,18 +80,18 @@ const take = (self: State, step: Step): State => {
       return { ...self, open: without(open, (_, { isAgent }) => !isAgent) }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
-      return open[place] === undefined
+      return own(open, place) === undefined
         ? { ...self, open: { ...open, [place]: { message, isAgent, isTold: false } } }
         : self
     }
     case "PlaceDecided": {
       const { error, message, place } = step
       const decided = { message, ...(error === undefined ? undefined : { error }) }
-      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], decided } } }
+      return inPlace(self, place, (open) => ({ ...open, decided }))
     }
     case "PlaceStopped": {
       const { isTold, place } = step
-      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], isTold } } }
+      return inPlace(self, place, (open) => ({ ...open, isTold }))
     }
     case "PlaceFailed":
       return { ...self, open: without(open, (place) => place === step.place) }
