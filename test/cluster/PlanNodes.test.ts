@@ -106,6 +106,50 @@ describe("A node of a plan on a cluster", () => {
     }).pipe(Effect.provide(withRunner(Report.layer, needs)))
   })
 
+  it.live("isn't begun again while its fallback waits, until somebody resumes the plan", () => {
+    let begun = 0
+    const down = (text: string) => Effect.suspend(() => ++begun < 3 ? Effect.fail("down") : Effect.succeed(text))
+    const first = Plan.node("first", down, { fallback: payer })
+    const other = Plan.agent(payer, { name: "other" })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [first, other] }))
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      const report = client("1")
+      const idsOf = ({ pending }: { readonly pending: ReadonlyArray<{ readonly callId: string }> }) =>
+        pending.map(({ callId }) => callId).sort()
+      const ids = ["first/payer/pay-0", "other/pay-0"]
+      assert.deepStrictEqual(idsOf(yield* report.say("orders")), ids)
+      assert.deepStrictEqual(idsOf(yield* report.approve("other/pay-0")), ["first/payer/pay-0"])
+      assert.strictEqual(begun, 1)
+      const done = yield* report.approve("first/payer/pay-0")
+      assert.deepStrictEqual([done.output, begun], [{ first: "paid", other: "paid" }, 1])
+      const again = client("2")
+      yield* again.say("orders")
+      assert.deepStrictEqual([idsOf(yield* again.deny("other/pay-0", "no")), begun], [["first/payer/pay-0"], 2])
+      const resumed = yield* again.resume()
+      assert.strictEqual(begun, 3)
+      assert.deepInclude(resumed.output, { first: "orders" })
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("resumes a fallback that waits, if what it stands in for fails again", () => {
+    let begun = 0
+    const down = (text: string) => Effect.suspend(() => Effect.fail([text, ++begun]))
+    const Report = ClusterPlan.make(
+      "Report",
+      Plan.make({ nodes: [Plan.node("first", down, { fallback: payer })] })
+    )
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const waiting = yield* report.say("orders")
+      assert.deepStrictEqual([(yield* report.resume()).pending, begun], [waiting.pending, 2])
+      const done = yield* report.approve("first/payer/pay-0")
+      assert.deepStrictEqual([done.output, begun], [{ first: "paid" }, 2])
+      const said = (yield* report.node("first/payer").state).conversation.turns.filter(({ _tag }) => _tag === "User")
+      assert.strictEqual(said.length, 1)
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
   it.live("has other ids for its calls each time the plan begins, so an old approval approves nothing new", () => {
     const Report = ClusterPlan.make("Report", Plan.make({ nodes: [payer] }))
     return Effect.gen(function*() {

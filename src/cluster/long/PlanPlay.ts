@@ -76,11 +76,18 @@ const placeOf = (place: string, run: number): Place => ({
   suffix: `/${run}`
 })
 
+/** The fallback of a node, and its place. */
+const fallbackOf = ({ fallback }: Node, place: string) =>
+  fallback === undefined ? undefined : { node: fallback, place: `${place}/${fallback.name}` }
+
 /** The agents of a node and its fallbacks, by their places. */
-const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => [
-  ...(node.agent === undefined ? [] : [[place, node] as const]),
-  ...(node.fallback === undefined ? [] : agentsOfNode(node.fallback, `${place}/${node.fallback.name}`))
-]
+const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => {
+  const later = fallbackOf(node, place)
+  return [
+    ...(node.agent === undefined ? [] : [[place, node] as const]),
+    ...(later === undefined ? [] : agentsOfNode(later.node, later.place))
+  ]
+}
 
 /** The agents of a plan, by their places. */
 export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
@@ -136,13 +143,20 @@ class Performance {
 
   /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
   durable(node: Node, name: string, place: string): Node {
-    const { fallback } = node
+    const later = fallbackOf(node, place)
+    const fallback = later && this.durable(later.node, name, later.place)
+    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
+    if (fallback !== undefined && this.#hasBegun(later!.node, later!.place)) return { ...fallback, name: node.name }
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
-    return {
-      ...node,
-      run,
-      fallback: fallback === undefined ? undefined : this.durable(fallback, name, `${place}/${fallback.name}`)
-    }
+    return { ...node, run, fallback }
+  }
+
+  /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
+  #hasBegun(node: Node, place: string): boolean {
+    const open = own(this.#play.state.open, place)
+    if (open !== undefined && open.isResumed !== true) return true
+    const later = fallbackOf(node, place)
+    return later !== undefined && this.#hasBegun(later.node, later.place)
   }
 
   #end(node: string): void {
@@ -247,7 +261,9 @@ class Performance {
       }))
     const started: Step = { _tag: "PlaceStarted", place, message, isAgent: true }
     return (input) =>
-      Effect.suspend(() => attempt > 0 || open !== undefined ? Effect.void : this.keep([started])).pipe(
+      Effect.suspend(() =>
+        attempt > 0 || (open !== undefined && open.isResumed !== true) ? Effect.void : this.keep([started])
+      ).pipe(
         Effect.andThen(node.run(input, agent)),
         Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
         Effect.flatMap((output) => this.#complete(name, output))

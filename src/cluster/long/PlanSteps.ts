@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import { Failure } from "../../domain/AgentStatus.ts"
 import { Ended } from "../../handoff/plan/Results.ts"
@@ -19,7 +20,7 @@ import { type Kind, own } from "./Steps.ts"
 export const Step = Schema.TaggedUnion({
   /** The plan begins, with an input. */
   PlanBegun: { input: Schema.Json },
-  /** The plan was resumed: effects whose end is unknown may start again. */
+  /** The plan was resumed: effects whose end is unknown may start again, and so may nodes whose fallback has begun. */
   PlanResumed: {},
   /** An effect or an agent has started, in answering a message. */
   PlaceStarted: { place: Schema.String, message: Schema.String, isAgent: Schema.Boolean },
@@ -36,11 +37,13 @@ export const Step = Schema.TaggedUnion({
 /** What happens in a plan on a cluster. */
 export type Step = typeof Step.Type
 
+/** A place that is open. `isResumed` says that the plan was resumed since it began: a fallback may then give way to its node. */
 const Open = Schema.Struct({
   message: Schema.String,
   isAgent: Schema.Boolean,
   isTold: Schema.Boolean,
-  decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) }))
+  decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) })),
+  isResumed: Schema.optionalKey(Schema.Boolean)
 })
 
 /**
@@ -77,12 +80,15 @@ const take = (self: State, step: Step): State => {
     case "PlanBegun":
       return { run: self.run + 1, input: step.input, nodes: {}, open: {} }
     case "PlanResumed":
-      return { ...self, open: without(open, (_, { isAgent }) => !isAgent) }
+      return {
+        ...self,
+        open: Record.map(without(open, (_, { isAgent }) => !isAgent), (open) => ({ ...open, isResumed: true }))
+      }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
       return own(open, place) === undefined
         ? { ...self, open: { ...open, [place]: { message, isAgent, isTold: false } } }
-        : self
+        : inPlace(self, place, (open) => ({ ...open, isResumed: false }))
     }
     case "PlaceDecided": {
       const { error, message, place } = step
