@@ -85,10 +85,15 @@ describe("A plan on a cluster", () => {
         ["pay/pay-1"],
         ["send/send-2"]
       ])
+      const nowhere = yield* Effect.flip(report.approve("pay-1"))
+      assert.deepInclude(nowhere._tag === "ConversationError" && nowhere.reason, { awaiting: ["pay/pay-1"] })
       const one = yield* report.approve("pay/pay-1")
       assert.deepStrictEqual([one.status, one.pending, idsOf(one.awaited)], ["Waiting", [], ["send/send-2"]])
       const unknown = yield* Effect.flip(report.giveResult("nobody/send-2", "sent"))
-      assert.strictEqual(unknown._tag === "ConversationError" && unknown.reason._tag, "NotAwaitingResult")
+      assert.deepInclude(unknown._tag === "ConversationError" && unknown.reason, {
+        _tag: "NotAwaitingResult",
+        awaiting: ["send/send-2"]
+      })
       const done = yield* report.giveFailure("send/send-2", "lost")
       assert.deepStrictEqual([done.status, done.output], ["Complete", { write: "Written: paid 1, lost" }])
     }).pipe(Effect.provide(withRunner(Report.layer, tools({ send: ToolPolicy.deferResult }))))

@@ -1,7 +1,7 @@
 /** Nodes of plans on a cluster: their names, what they return, and what they wait for. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, Plan } from "troupe"
 import { ClusterPlan, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -148,6 +148,24 @@ describe("A node of a plan on a cluster", () => {
       const said = (yield* report.node("first/payer").state).conversation.turns.filter(({ _tag }) => _tag === "User")
       assert.strictEqual(said.length, 1)
     }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("has a fallback with a conversation of its own, whatever the ids of plans are", () => {
+    const write = Plan.agent(Agent.make("write"), { fallback: Agent.make("short") })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [write] }))
+    const model = MockModel.make(({ agent, lastUserText }) =>
+      agent === "write" && lastUserText === "fail"
+        ? MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" }))
+        : `${agent}: ${lastUserText}`
+    )
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      yield* client("short/1").say("secret")
+      const answer = yield* client("1").say("fail")
+      assert.deepStrictEqual(answer.output, { write: "short: fail" })
+      const { conversation } = yield* client("1").node("write/short").state
+      assert.strictEqual(conversation.turns.length, 2)
+    }).pipe(Effect.provide(withRunner(Report.layer, MockModel.layer(model))))
   })
 
   it.live("has other ids for its calls each time the plan begins, so an old approval approves nothing new", () => {

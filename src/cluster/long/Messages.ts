@@ -15,8 +15,8 @@ import type * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { ResultRejected, SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
-import { NotAwaitingApproval } from "../../domain/Approval.ts"
-import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
+import { NotAwaitingApproval, pendingApprovals } from "../../domain/Approval.ts"
+import { NotAwaitingResult, pendingResults } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
 import type { Answer } from "../Answer.ts"
 import { ConversationError, ConversationExists } from "../ConversationError.ts"
@@ -92,9 +92,19 @@ export class Messages<State, Step> {
       const places = this.#long.waiting(state)
       const place = places.find((place) => callId.startsWith(callIn(place, "")))
       if (place === undefined) {
-        return Effect.fail(
-          new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: [] }) })
+        const waiting = Refusal === NotAwaitingApproval ? pendingApprovals : pendingResults
+        const awaiting = Effect.forEach(
+          places,
+          (place) =>
+            Effect.map(
+              persist(this.#child(place).state),
+              (state) => waiting(state).map(({ callId }) => callIn(place, callId))
+            )
         )
+        return Effect.flatMap(awaiting, (ids) =>
+          Effect.fail(
+            new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: ids.flat() }) })
+          ))
       }
       const ownId = callId.slice(callIn(place, "").length)
       return persist(send(this.#child(place), ownId, { key: `decide/${key}` })).pipe(
