@@ -43,8 +43,14 @@ export type Beginning =
 
 const codecs = lazy(() => ({
   encode: Schema.encodeSync(Schema.toCodecJson(Kinds())),
-  decode: Schema.decodeUnknownSync(Schema.toCodecJson(Kinds()))
+  decode: Schema.decodeUnknownSync(Schema.toCodecJson(Kinds())),
+  read: Schema.decodeUnknownResult(Schema.toCodecJson(Kinds()))
 }))
+
+/** Schema for something to begin as JSON. Anything else is refused when it is sent or received, and reaches no conversation. */
+export const BeginningJson = Schema.Json.check(
+  Schema.makeFilter((json) => Result.isSuccess(codecs().read(json)), { expected: "something to begin" })
+)
 
 /** Encodes something to begin. */
 export const toJson = (beginning: Beginning): Schema.Json =>

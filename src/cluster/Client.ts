@@ -23,6 +23,7 @@ import type { RpcClientError } from "effect/rpc/RpcClientError"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as RunId from "../agent/journal/RunId.ts"
+import * as JsonValue from "../domain/JsonValue.ts"
 import type { Answer } from "./Answer.ts"
 import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
 import * as EventStream from "./EventStream.ts"
@@ -219,17 +220,20 @@ export const make = <In, State, Event>(
           : requests.SayAt({ ...said, at: options.at }, { discard: true })
       }),
     approve: (callId, { key, params } = {}) => {
-      const changed = params === undefined ? "" : `/${Hash.string(JSON.stringify(params))}`
+      const given = params === undefined ? undefined : JsonValue.fromUnknown(params)
+      const changed = given === undefined ? "" : `/${Hash.string(JSON.stringify(given))}`
       return waiting(requests.Approve({
         key: key ?? `approve/${callId}${changed}`,
         callId,
-        ...(params === undefined ? undefined : { params })
+        ...(given === undefined ? undefined : { params: given })
       }))
     },
     deny: (callId, reason, options) =>
       waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
-    giveResult: (callId, result, options) =>
-      waiting(requests.GiveResult({ key: givenKey(callId, result, options), callId, result })),
+    giveResult: (callId, result, options) => {
+      const given = JsonValue.fromUnknown(result)
+      return waiting(requests.GiveResult({ key: givenKey(callId, given, options), callId, result: given }))
+    },
     giveFailure: (callId, reason, options) =>
       waiting(
         requests.GiveResult({ key: givenKey(callId, { reason }, options), callId, result: reason, failed: true })
@@ -248,7 +252,7 @@ export const make = <In, State, Event>(
     ),
     events: ({ after = 0 } = {}) =>
       Stream.suspend(() => {
-        let seen = after
+        let seen = Math.max(0, after)
         let last: Told<Event>["piece"]
         let isOver = false
         const told = Stream.suspend(() => requests.Events({ after: seen })).pipe(

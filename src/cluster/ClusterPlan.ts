@@ -33,7 +33,7 @@ export { Step } from "./long/PlanSteps.ts"
 
 /**
  * The answer to a message. A plan that is `Complete` has its `output`: as JSON, the outputs of the nodes that no edge leaves, by their
- * names.
+ * names. A node that returned nothing is left out.
  *
  * @category models
  * @since 0.1.0

@@ -30,6 +30,8 @@ import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Failure } from "../domain/AgentStatus.ts"
 import * as EventJson from "../domain/EventJson.ts"
 import type { Stored } from "../domain/EventJson.ts"
+import { countOf, durationOf } from "../domain/InvalidLimit.ts"
+import { lazy } from "../domain/Lazy.ts"
 import * as StateJson from "../domain/StateJson.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Any, Runnable } from "../handoff/Runnable.ts"
@@ -143,6 +145,20 @@ interface Untyped extends Omit<Options, "services"> {
   readonly services?: ((id: string) => Effect.Effect<Context.Context<never>, never, Scope>) | undefined
 }
 
+/** Returns what wraps each run, and makes it before the first one. */
+const aroundOf = (make: () => Around): Around => {
+  const around = lazy(make)
+  return (run) => around()(run)
+}
+
+/** Returns options that can be kept. Throws `InvalidLimit`. */
+const checked = <S>(options: Options<S>): Options<S> => {
+  const { keepEvents, maxIdleTime } = options
+  if (maxIdleTime !== undefined) durationOf("maxIdleTime", maxIdleTime, "from 0 on")
+  const kept = keepEvents === undefined ? Infinity : countOf("keepEvents", keepEvents, 0)
+  return { ...options, keepEvents: kept === Infinity ? undefined : kept }
+}
+
 const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, options: Untyped) =>
   Effect.gen(function*() {
     const address = yield* Entity.CurrentAddress
@@ -150,6 +166,8 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
     const messages = yield* MessageStorage.MessageStorage
     const store = yield* ConversationStore
     const id = idOf(name, address.entityId)
+    // If an option throws, messages are answered with that. If nothing could be made here, they would never be answered.
+    const { around, services } = options
     const activation = yield* Activation.make({
       id,
       agent,
@@ -157,11 +175,16 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
       migrate: options.migrate,
       keepEvents: options.keepEvents,
       tellsStarts: options.tellsStarts,
-      services: options.services?.(address.entityId),
+      services: services === undefined ? undefined : Effect.suspend(() => services(address.entityId)),
       isLeaving: () => !sharding.hasShardId(address.shardId),
       patience: Duration.seconds(1)
     })
-    const conversation = new Messages(activation, store, id, options.around?.(address.entityId))
+    const conversation = new Messages(
+      activation,
+      store,
+      id,
+      around === undefined ? undefined : aroundOf(() => around(address.entityId))
+    )
     const self = (yield* entity.client)(address.entityId)
     const random = yield* Random.Random
     const offers = new Offers(
@@ -179,8 +202,8 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
       pieces: () => activation.written
     }
     return entity.of({
-      Say: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
-      SayAt: ({ payload: { input, key } }) => conversation.say(key, Protocol.inputFromJson(input)),
+      Say: ({ payload: { input, key } }) => conversation.say(key, input),
+      SayAt: ({ payload: { input, key } }) => conversation.say(key, input),
       Approve: ({ payload: { callId, key, params } }) => conversation.approve(key, callId, params),
       Deny: ({ payload: { callId, key, reason } }) => conversation.deny(key, callId, reason),
       GiveResult: ({ payload: { callId, failed, key, result } }) =>
@@ -220,15 +243,19 @@ const clientOn = (id: string, requests: ConversationClient.Requests & AtOnce.Req
 /**
  * Makes the conversations of an agent or a group. The name is their entity's in the cluster, and must never change.
  *
+ * Throws `InvalidLimit` for a `keepEvents` that is neither a whole number from 0 on nor `Infinity`, and for a `maxIdleTime` that isn't a
+ * duration.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export const make = <Name extends string, AgentName extends string, Output, E, R, S = never>(
   name: Name,
   agent: Runnable<AgentName, Output, E, R>,
-  options: Options<S> = {}
+  given: Options<S> = {}
 ): Conversation<Name, E, Exclude<R, S>> => {
   const entity = Protocol.makeConversation(name)
+  const options = checked(given)
   const { maxIdleTime } = options
   const named = Protocol.namedConversation(entity)
   // The handlers don't know the type of the services that the options make: only the returned type says it.

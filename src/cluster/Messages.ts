@@ -20,7 +20,7 @@ import { isSessionError } from "../agent/session/SessionError.ts"
 import type { AgentEvent } from "../domain/AgentEvent.ts"
 import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
-import type { AgentState, User } from "../domain/StateSchema.ts"
+import type { AgentState } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Answer, NotBegun } from "./Answer.ts"
 import type { Kind } from "./Beginning.ts"
@@ -29,6 +29,7 @@ import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
 import { unavailable, unreadable } from "./LogWriter.ts"
+import * as Protocol from "./Protocol.ts"
 import type { ConversationStoreError, Service } from "./store/Stored.ts"
 
 /** An operation of a session that runs the agent. */
@@ -132,8 +133,8 @@ export class Messages {
   }
 
   /** Says something, and returns the conversation's status when its run has ended. */
-  say(key: string, input: User["parts"]): Effect.Effect<Answer, ConversationError> {
-    return this.#take(key, beginOf({ _tag: "Say", input }))
+  say(key: string, input: Schema.Json): Effect.Effect<Answer, ConversationError> {
+    return this.#take(key, (session) => beginOf({ _tag: "Say", input: Protocol.inputFromJson(input) })(session))
   }
 
   /** Approves a call, and continues the run. */
@@ -211,7 +212,10 @@ export class Messages {
         if (journal.kept.cancelled.has(key)) return yield* journal.answer(key)
         return yield* this.#opened(live, key, (session) => {
           journal.takeNext(key, onTaken)
-          const beginning = Effect.onError(begin(session), () => Effect.sync(() => journal.takeNext(undefined)))
+          const beginning = Effect.onError(
+            Effect.suspend(() => begin(session)),
+            () => Effect.sync(() => journal.takeNext(undefined))
+          )
           return Effect.flatMap(beginning, (running) => this.#run(live, key, running))
         })
       })
@@ -226,23 +230,23 @@ export class Messages {
   }
 
   /**
-   * Does something with the session. If opening it ends in a defect, the message is answered with that: otherwise the cluster would handle
-   * the message again and again.
+   * Does something with the session. If that or opening it ends in a defect, such as that of an input that can't be read, the message is
+   * answered with it: otherwise the cluster would handle the message again and again.
    */
   #opened(
     live: Live,
     key: string,
     f: (session: Session.Session<unknown, unknown>) => Effect.Effect<Answer, Failure>
   ): Effect.Effect<Answer, Failure> {
-    return Effect.flatMap(Effect.exit(this.#activation.session(live)), (exit) => {
-      if (Exit.isSuccess(exit)) return f(exit.value)
-      return Cause.hasDies(exit.cause)
-        ? Effect.andThen(
-          Effect.logError("A conversation can't be opened", exit.cause),
-          live.journal.answer(key, notBegun(exit))
+    return Effect.catchCauseIf(
+      Effect.flatMap(this.#activation.session(live), f),
+      (cause) => Cause.hasDies(cause) && !Cause.hasInterrupts(cause),
+      (cause) =>
+        Effect.andThen(
+          Effect.logError("A message can't be handled", cause),
+          live.journal.answer(key, notBegun(Exit.failCause(cause)))
         )
-        : Effect.failCause(exit.cause)
-    })
+    )
   }
 
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, the next owner handles it. */
@@ -256,7 +260,7 @@ export class Messages {
     const ending = Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function*() {
         // The run may not be interrupted by its parent before the journal is closed.
-        const fiber = yield* Effect.forkChild(this.#around(told), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(Effect.suspend(() => this.#around(told)), { startImmediately: true })
         this.#running = { key, fiber, isAnswered: () => journal.answered?.key === key }
         const cancelling = journal.kept.cancelled.has(key) ? Fiber.interrupt(fiber) : Effect.void
         const exit = yield* Effect.onInterrupt(

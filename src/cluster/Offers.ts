@@ -10,10 +10,12 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
 import { pendingApprovals } from "../domain/Approval.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Begun, Kind, View } from "./Beginning.ts"
 import { ConversationBusy, ConversationError } from "./ConversationError.ts"
+import type { Failure } from "./Held.ts"
 import type { Messages } from "./Messages.ts"
 
 interface Offer {
@@ -28,6 +30,7 @@ export class Offers {
   readonly #activation: Activation
   readonly #messages: Messages
   readonly #wake: (key: string) => Effect.Effect<void, unknown>
+  readonly #alone = Semaphore.makeUnsafe(1)
   #offer: Offer | undefined
 
   constructor(
@@ -46,24 +49,36 @@ export class Offers {
   begin(key: string, what: Kind): Effect.Effect<Begun, ConversationError> {
     return this.#activation.with((live) =>
       Effect.gen({ self: this }, function*() {
-        if (this.#offer?.key === key) return { cursor: yield* Deferred.await(this.#offer.taken), isNew: false }
-        const cursor = yield* this.#messages.cursorOf(key)
-        if (cursor !== undefined) return { cursor, isNew: false }
-        if (this.#isBusy(live)) {
-          return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
+        const put = yield* this.#alone.withPermit(this.#put(live, key, what))
+        if ("cursor" in put) return put
+        const { isNew, offer } = put
+        if (isNew) {
+          yield* this.#wake(key).pipe(
+            Effect.orDie,
+            Effect.onError((cause) => {
+              this.#end(offer)
+              return Deferred.failCause(offer.taken, cause)
+            })
+          )
         }
-        const offer: Offer = { key, what, taken: Deferred.makeUnsafe() }
-        this.#offer = offer
-        yield* this.#wake(key).pipe(
-          Effect.orDie,
-          Effect.onError((cause) => {
-            this.#end(offer)
-            return Deferred.failCause(offer.taken, cause)
-          })
-        )
-        return { cursor: yield* Deferred.await(offer.taken), isNew: true }
+        return { cursor: yield* Deferred.await(offer.taken), isNew }
       })
     )
+  }
+
+  /** Offers something unless its key is known. What comes while another key is looked up waits until that is offered or refused. */
+  #put(live: Live, key: string, what: Kind): Effect.Effect<Begun | { offer: Offer; isNew: boolean }, Failure> {
+    return Effect.gen({ self: this }, function*() {
+      if (this.#offer?.key === key) return { offer: this.#offer, isNew: false }
+      const cursor = yield* this.#messages.cursorOf(key)
+      if (cursor !== undefined) return { cursor, isNew: false }
+      if (this.#isBusy(live)) {
+        return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
+      }
+      const offer: Offer = { key, what, taken: Deferred.makeUnsafe() }
+      this.#offer = offer
+      return { offer, isNew: true }
+    })
   }
 
   /** Runs what waits under a key, or continues it if it is in the log already. */
@@ -94,7 +109,7 @@ export class Offers {
   /** Cancels what is under way, and returns once it has stopped. Returns whether there was anything. */
   stop(): Effect.Effect<boolean, ConversationError> {
     return this.#activation.with((live) => {
-      const key = this.#messages.running ?? this.#offer?.key ?? live.journal.kept.message
+      const [key] = this.#underWay(live)
       return key === undefined ? Effect.succeed(false) : this.#stopped(key)
     })
   }
@@ -109,8 +124,13 @@ export class Offers {
     )
   }
 
-  #isBusy({ journal }: Live): boolean {
-    return journal.kept.message !== undefined || this.#offer !== undefined || this.#messages.running !== undefined
+  /** The messages that are under way: what runs, what waits here, and what has to be continued. */
+  #underWay({ journal }: Live): ReadonlyArray<string> {
+    return [this.#messages.running, this.#offer?.key, journal.kept.message].filter((key) => key !== undefined)
+  }
+
+  #isBusy(live: Live): boolean {
+    return this.#underWay(live).length > 0
   }
 
   #end(offer: Offer): void {
@@ -118,7 +138,8 @@ export class Offers {
   }
 
   #stopped(key: string): Effect.Effect<boolean, ConversationError> {
-    const isOver = this.#activation.with((live) => Effect.sync(() => !this.#isBusy(live)))
+    // The messages behind it may be under way by then.
+    const isOver = this.#activation.with((live) => Effect.sync(() => !this.#underWay(live).includes(key)))
     const over: Effect.Effect<boolean, ConversationError> = Effect.flatMap(
       isOver,
       (isOver) => isOver ? Effect.succeed(true) : Effect.delay(over, "5 millis")

@@ -19,7 +19,7 @@ import { lazy } from "../domain/Lazy.ts"
 import { UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
 import { Answer } from "./Answer.ts"
-import { Begun } from "./Beginning.ts"
+import { BeginningJson, Begun } from "./Beginning.ts"
 import { ConversationError } from "./ConversationError.ts"
 
 const error = ConversationError
@@ -79,7 +79,7 @@ const Events = Rpc.make("Events", { payload: { after: Schema.Int }, success: Sch
   .annotate(ClusterSchema.InterruptOnTermination, true)
 
 /** Something that is taken in only if nothing is under way: what it is, as JSON. Its text isn't in the cluster's own tables. */
-const Begin = Rpc.make("Begin", { payload: { key, beginning: Schema.Json }, success: Begun, error })
+const Begin = Rpc.make("Begin", { payload: { key, beginning: BeginningJson }, success: Begun, error })
   .annotate(ClusterSchema.Uninterruptible, "client")
 
 /** Runs what has begun under the key `of`. If the runner leaves before this is answered, the next one continues it. */

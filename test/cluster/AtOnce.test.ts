@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Latch, Layer, Ref, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Sharding } from "effect/cluster"
+import { Sharding, TestRunner } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { Agent, Guardrail } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
@@ -33,7 +33,55 @@ const reasonOf = (error: unknown) => error instanceof Conversation.ConversationE
 /** Waits until nothing is under way. */
 const idle = (chat: Conversation.Client) => Effect.repeat(chat.view, { until: ({ isRunning }) => !isRunning })
 
+/** A store with these changes to its operations. */
+const changed = (change: (store: ConversationStore.Service) => Partial<ConversationStore.Service>) =>
+  Layer.effect(
+    ConversationStore.ConversationStore,
+    Effect.map(ConversationStore.ConversationStore, (store) => ({ ...store, ...change(store) }))
+  ).pipe(Layer.provide(ConversationStore.layerMemory))
+
 describe("What a conversation takes in at once", () => {
+  it.live("is taken in once if it is begun several times at once", () => {
+    const Desk = Conversation.make("Desk", clerk)
+    const slow = changed(({ find }) => ({ find: (...args) => Effect.delay(find(...args), 10) }))
+    const Runner = Desk.layer.pipe(
+      Layer.provide([handlers, MockModel.layer(MockModel.make(() => "Hello."))]),
+      Layer.provideMerge(Layer.merge(TestRunner.layer, slow))
+    )
+    return Effect.gen(function*() {
+      const chat = (yield* Desk.client)("1")
+      const begun = yield* Effect.forEach(
+        [1, 2, 3],
+        () => chat.begin({ _tag: "Say", input: "Hello" }, { key: "m1" }),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(begun.map(({ cursor }) => cursor), [0, 0, 0])
+      assert.deepStrictEqual(begun.map(({ isNew }) => isNew).sort(), [false, false, true])
+    }).pipe(Effect.provide(Runner))
+  })
+
+  it.live("is stopped without waiting for the messages behind it", () =>
+    Effect.gen(function*() {
+      const { asked, go, model } = yield* gate
+      const Desk = Conversation.make("Desk", clerk)
+      // What is stored of the first message is read slowly, so the second one is under way before its end is seen.
+      const slow = changed(({ find }) => ({ find: (id, key) => Effect.delay(find(id, key), key === "m1" ? 30 : 0) }))
+      const Runner = Desk.layer.pipe(
+        Layer.provide([handlers, MockModel.layer(model)]),
+        Layer.provideMerge(Layer.merge(TestRunner.layer, slow))
+      )
+      yield* Effect.gen(function*() {
+        const chat = (yield* Desk.client)("1")
+        yield* chat.post("Hello", { key: "m1" })
+        yield* asked
+        yield* chat.post("And then?", { key: "m2" })
+        assert.strictEqual(yield* Effect.timeout(chat.stop, "2 seconds"), true)
+        yield* go
+        assert.strictEqual((yield* chat.say("Hello", { key: "m1" })).status, "Cancelled")
+        assert.strictEqual((yield* chat.say("And then?", { key: "m2" })).status, "Complete")
+      }).pipe(Effect.provide(Runner))
+    }))
+
   it.live("is in the log when it is answered, once for each key, and refused while something is under way", () =>
     Effect.gen(function*() {
       const { asked, go, model } = yield* gate

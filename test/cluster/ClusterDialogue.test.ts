@@ -59,6 +59,23 @@ describe("A dialogue on a cluster", () => {
       )
     }).pipe(Effect.provide(withRunner(Talk.layer, tools(Effect.succeed("sent"))))))
 
+  it.live("shows the state of a participant whose name every object has", () => {
+    const names = ["__proto__", "constructor"]
+    const Named = ClusterDialogue.make(
+      "Named",
+      Dialogue.make(Agent.make("__proto__"), Agent.make("constructor"), { maxTurns: 3 })
+    )
+    return Effect.gen(function*() {
+      const talk = (yield* Named.client)("1")
+      yield* talk.say("Hello")
+      const { participants } = yield* talk.state
+      assert.deepStrictEqual(participants.map(({ heard, name, state }) => [name, heard, state?.steps]), [
+        [names[0], 3, 2],
+        [names[1], 2, 1]
+      ])
+    }).pipe(Effect.provide(withRunner(Named.layer, MockModel.layer(MockModel.make(() => "Yes.")))))
+  })
+
   it.live("says a value in the JSON of its schema, as in one process", () => {
     const clerk = Agent.make("clerk", {
       output: Schema.Struct({ n: Schema.BigInt, names: Schema.ReadonlySet(Schema.String) })

@@ -85,10 +85,15 @@ describe("A plan on a cluster", () => {
         ["pay/pay-1"],
         ["send/send-2"]
       ])
+      const nowhere = yield* Effect.flip(report.approve("pay-1"))
+      assert.deepInclude(nowhere._tag === "ConversationError" && nowhere.reason, { awaiting: ["pay/pay-1"] })
       const one = yield* report.approve("pay/pay-1")
       assert.deepStrictEqual([one.status, one.pending, idsOf(one.awaited)], ["Waiting", [], ["send/send-2"]])
       const unknown = yield* Effect.flip(report.giveResult("nobody/send-2", "sent"))
-      assert.strictEqual(unknown._tag === "ConversationError" && unknown.reason._tag, "NotAwaitingResult")
+      assert.deepInclude(unknown._tag === "ConversationError" && unknown.reason, {
+        _tag: "NotAwaitingResult",
+        awaiting: ["send/send-2"]
+      })
       const done = yield* report.giveFailure("send/send-2", "lost")
       assert.deepStrictEqual([done.status, done.output], ["Complete", { write: "Written: paid 1, lost" }])
     }).pipe(Effect.provide(withRunner(Report.layer, tools({ send: ToolPolicy.deferResult }))))
@@ -119,6 +124,27 @@ describe("A plan on a cluster", () => {
       const done = yield* report.approve("pay/pay-1")
       assert.strictEqual(done.status, "Complete")
       assert.match(done.text, /paid 1, The process that ran .* unknown/)
+    }))
+
+  it.live("names an approved call whose runner died in the answer to the approval", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const began = yield* Deferred.make<void>()
+      const stuck = Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
+      const agent = Agent.make("payer", { toolkit: Kit })
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [agent] }))
+      const needs = (pay: Effect.Effect<string>) =>
+        Layer.merge(Kit.toLayer({ pay: () => pay, send: () => Effect.succeed("sent") }), MockModel.layer(script))
+      const one = yield* cluster.start(Report.layer, needs(stuck))
+      const client = (yield* one.provide(Report.client))("1")
+      yield* client.say("orders", { key: "m1" })
+      yield* Effect.forkChild(client.approve("payer/pay-1"))
+      yield* Deferred.await(began)
+      yield* one.die
+      const two = yield* cluster.start(Report.layer, needs(Effect.succeed("paid")))
+      const answer = yield* (yield* two.provide(Report.client))("1").approve("payer/pay-1")
+      assert.strictEqual(answer.status, "Complete")
+      assert.deepStrictEqual(answer.unknown, [{ callId: "payer/pay-1", name: "pay", path: ["payer", "payer"] }])
     }))
 
   it.live("fails where nobody knows how an effect ended, and starts it again if it is resumed", () =>
@@ -315,13 +341,33 @@ describe("A plan on a cluster", () => {
       assert.strictEqual((yield* report.state).input, "two")
       yield* report.fork("2")
       const forked = client("2")
-      const done = yield* forked.approve("pay/pay-1")
+      const done = yield* forked.approve("pay@2/pay-1")
       assert.deepStrictEqual(done.output, { write: "Written: paid 1, sent 2" })
       assert.deepStrictEqual(Object.keys((yield* report.state).nodes), ["read", "send"])
       yield* report.remove
       assert.deepStrictEqual(yield* report.state, { nodes: {} })
       assert.strictEqual((yield* report.node("send", 2).state).conversation.turns.length, 0)
       assert.strictEqual((yield* forked.state).input, "two")
+    }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
+  })
+
+  it.live("leaves a plan as it is onto which another one can't be forked", () => {
+    const pay = Plan.agent(payer, { name: "pay" })
+    const write = Plan.agent(writer, { name: "write" })
+    // The agent that only one of the plans has asked so far is the first that would be forked.
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [write, pay], edges: [Plan.edge(pay, write)] }))
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      const [one, other] = [client("1"), client("2")]
+      yield* one.say("mine")
+      yield* one.approve("pay/pay-1")
+      yield* other.say("yours")
+      const refused = yield* Effect.flip(one.fork("2"))
+      assert.deepInclude(refused._tag === "ConversationError" && refused.reason, {
+        _tag: "ConversationExists",
+        id: "2"
+      })
+      assert.strictEqual((yield* other.node("write").state).conversation.turns.length, 0)
     }).pipe(Effect.provide(withRunner(Report.layer, tools(sent))))
   })
 

@@ -28,8 +28,9 @@ import * as Asking from "./Asking.ts"
 import { kind, type State, type Step } from "./DialogueSteps.ts"
 import { callsIn, type Child, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
 import { AgentStopped, remote } from "./Remote.ts"
+import { own } from "./Steps.ts"
 
-const placeOf = (speaker: string): Place => ({ place: speaker, suffix: "" })
+const placeOf = (speaker: string): Place => ({ place: speaker, name: speaker, suffix: "" })
 
 const entryOf = (entry: State["transcript"][number]): Entry =>
   entry._tag === "User" ? { _tag: "User", parts: Protocol.inputFromJson(entry.input) } : entry
@@ -57,8 +58,8 @@ const toDialogue = (
 ): DialogueState => ({
   version: 1,
   participants: names.map((name) => {
-    const own = states.get(name)
-    return { name, heard: state.heard[name] ?? 0, ...(own === undefined ? undefined : { state: own }) }
+    const agent = states.get(name)
+    return { name, heard: own(state.heard, name) ?? 0, ...(agent === undefined ? undefined : { state: agent }) }
   }),
   transcript: state.transcript.map(entryOf),
   turns: state.turns,
@@ -69,13 +70,13 @@ const toDialogue = (
 const statesOf = (state: State, speakers: ReadonlyArray<string>, child: (of: Place) => Child) =>
   Effect.map(
     Effect.forEach(
-      speakers.filter((speaker) => (state.events[speaker] ?? 0) > 0),
+      speakers.filter((speaker) => (own(state.events, speaker) ?? 0) > 0),
       (speaker) => Effect.map(child(placeOf(speaker)).state, (own) => [speaker, own] as const)
     ),
     (states) => new Map(states)
   )
 
-const waiting = (place: string, state: DialogueState): Outcome => {
+const waiting = (place: Place, state: DialogueState): Outcome => {
   const awaited = DialogueResult.pendingResults(state).map(shown)
   return {
     status: "Waiting",
@@ -107,16 +108,16 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     const next = state.next._tag === "TakeTurn" ? state.next.turn.speaker : undefined
     const speakers = new Set([next, lastSpeaker(state.transcript.map(entryOf))].filter((name) => name !== undefined))
     const states = yield* Asking.persist(statesOf(state, [...speakers], child))
-    const events = { ...state.events }
+    const events = new Map(Object.entries(state.events))
     let turn = state.next._tag === "TakeTurn" ? state.next.turn : undefined
     let isTold = turn?.isTold ?? false
     let isDecided = turn?.decided?.message === message
     let place: Turn.TurnPlace | undefined
     const stopped = (speaker: string, reply: Asking.Reply) => {
       isTold = reply.isTold
-      events[speaker] = reply.answer.cursor
+      events.set(speaker, reply.answer.cursor)
       const step: Step = { _tag: "TurnStopped", speaker, turn: place?.turn ?? 0, isTold, events: reply.answer.cursor }
-      return keep([step], callsIn(speaker, reply.answer.unknown))
+      return keep([step], callsIn(placeOf(speaker), reply.answer.unknown))
     }
     const asked = (agent: Agent): Agent => {
       const speaker = agent.name
@@ -135,7 +136,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
               by: turn?.message ?? message,
               attempt: 0,
               isTold,
-              before: events[speaker] ?? 0
+              before: events.get(speaker) ?? 0
             },
             isClosed,
             (reply) => Effect.ignore(stopped(speaker, reply))
@@ -143,8 +144,8 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
           const { answer } = reply
           if (answer.status !== "Complete") yield* stopped(speaker, reply)
           else {
-            events[speaker] = answer.cursor
-            const unknown = callsIn(speaker, answer.unknown)
+            events.set(speaker, answer.cursor)
+            const unknown = callsIn(placeOf(speaker), answer.unknown)
             if (unknown.length > 0) yield* keep([], unknown)
           }
           if (answer.status === "Complete" || answer.status === "Waiting") {
@@ -169,7 +170,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
         }
         case "TurnCompleted": {
           const { speaker, text, turn: number } = event
-          return [{ _tag: "TurnCompleted", speaker, turn: number, text, events: events[speaker] ?? 0 }]
+          return [{ _tag: "TurnCompleted", speaker, turn: number, text, events: events.get(speaker) ?? 0 }]
         }
         case "DialogueEnded":
           return event.state.status._tag === "Ended" && state.next._tag !== "Stop"
@@ -189,7 +190,7 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
       const { state } = performance
       return state.status._tag === "Ended"
         ? { status: "Complete" as const, text: lastText(state.transcript), pending: [] }
-        : waiting(speaker || (next ?? ""), state)
+        : waiting(placeOf(speaker || (next ?? "")), state)
     }
     const error = Cause.squash(exit.cause)
     return isClosed() || !DialogueError.isDialogueError(error) ? yield* exit : failed(speaker, errorOf(error))
@@ -210,7 +211,7 @@ export const make = (dialogue: Any): LongRun<State, Step> => {
     }),
     play: play(definition),
     waiting: ({ next }) => next._tag === "TakeTurn" ? [placeOf(next.turn.speaker)] : [],
-    conversations: ({ events }) => names.filter((name) => (events[name] ?? 0) > 0).map(placeOf),
+    conversations: ({ events }) => names.filter((name) => (own(events, name) ?? 0) > 0).map(placeOf),
     unknown: () => [],
     show: (state, child) =>
       Effect.map(

@@ -21,9 +21,13 @@ import type * as Steps from "./Steps.ts"
 /** The conversation of one of its agents, as a long run talks to it. */
 export type Child = Client<Input, Answer, AgentState, Stored>
 
-/** The conversation that an agent of a long run has: the place of the agent, and what stands behind the long run's own id. */
+/**
+ * The conversation that an agent of a long run has: the place of the agent, what the ids of its calls begin with, and what stands behind
+ * the long run's own id.
+ */
 export interface Place {
   readonly place: string
+  readonly name: string
   readonly suffix: string
 }
 
@@ -67,14 +71,17 @@ export interface LongRun<State, Step> {
   ) => Effect.Effect<Schema.Json, ConversationError | ClusterError>
 }
 
+/** Names a call of an agent by its place. */
+export const callIn = ({ name }: Place, callId: string): string => `${name}/${callId}`
+
 /** Names the calls of an agent by its place. */
-export const callsIn = <Call extends UnknownCall>(place: string, calls: ReadonlyArray<Call>): ReadonlyArray<Call> =>
-  calls.map((call) => ({ ...call, callId: `${place}/${call.callId}`, path: [place, ...call.path] }))
+export const callsIn = <Call extends UnknownCall>(of: Place, calls: ReadonlyArray<Call>): ReadonlyArray<Call> =>
+  calls.map((call) => ({ ...call, callId: callIn(of, call.callId), path: [of.place, ...call.path] }))
 
 /** Names what an agent's conversation waits for by its place. */
-export const waitingIn = (place: string, { awaited, pending }: Pick<Answer, "pending" | "awaited">) => ({
-  pending: callsIn(place, pending),
-  ...(awaited === undefined ? undefined : { awaited: callsIn(place, awaited) })
+export const waitingIn = (of: Place, { awaited, pending }: Pick<Answer, "pending" | "awaited">) => ({
+  pending: callsIn(of, pending),
+  ...(awaited === undefined ? undefined : { awaited: callsIn(of, awaited) })
 })
 
 /** Gathers what several conversations wait for. */

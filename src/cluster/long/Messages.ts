@@ -15,8 +15,8 @@ import type * as PubSub from "effect/PubSub"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { ResultRejected, SessionClosed, SessionError } from "../../agent/session/SessionError.ts"
-import { NotAwaitingApproval } from "../../domain/Approval.ts"
-import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
+import { NotAwaitingApproval, pendingApprovals } from "../../domain/Approval.ts"
+import { NotAwaitingResult, pendingResults } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
 import type { Answer } from "../Answer.ts"
 import { ConversationError, ConversationExists } from "../ConversationError.ts"
@@ -27,7 +27,7 @@ import { unavailable } from "../LogWriter.ts"
 import type { Service } from "../store/Stored.ts"
 import { Within } from "../Within.ts"
 import { persist } from "./Asking.ts"
-import type { Child, LongRun, Outcome, Place } from "./LongRun.ts"
+import { callIn, callsIn, type Child, type LongRun, type Outcome, type Place } from "./LongRun.ts"
 import * as StepLog from "./StepLog.ts"
 import * as Steps from "./Steps.ts"
 
@@ -73,12 +73,12 @@ export class Messages<State, Step> {
 
   /** Says something, and returns how the long run stands when it ends, fails or waits. */
   say(key: string, input: Schema.Json): Effect.Effect<Answer, ConversationError> {
-    return this.#take(key, () => Effect.succeed(this.#long.said(input)))
+    return this.#take(key, () => Effect.succeed({ steps: [this.#long.said(input)] }))
   }
 
   /** Continues after a failure. Effects of a plan whose end is unknown are started again. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
-    return this.#take(key, () => Effect.succeed(this.#long.resumed))
+    return this.#take(key, () => Effect.succeed({ steps: [this.#long.resumed] }))
   }
 
   /** Answers a call that awaits approval or a result, in the conversation of its agent, and continues. */
@@ -90,16 +90,29 @@ export class Messages<State, Step> {
   ): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (state) => {
       const places = this.#long.waiting(state)
-      const place = places.find(({ place }) => callId.startsWith(`${place}/`))
+      const place = places.find((place) => callId.startsWith(callIn(place, "")))
       if (place === undefined) {
-        return Effect.fail(
-          new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: [] }) })
+        const waiting = Refusal === NotAwaitingApproval ? pendingApprovals : pendingResults
+        const awaiting = Effect.forEach(
+          places,
+          (place) =>
+            Effect.map(
+              persist(this.#child(place).state),
+              (state) => waiting(state).map(({ callId }) => callIn(place, callId))
+            )
         )
+        return Effect.flatMap(awaiting, (ids) =>
+          Effect.fail(
+            new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: ids.flat() }) })
+          ))
       }
-      const ownId = callId.slice(place.place.length + 1)
+      const ownId = callId.slice(callIn(place, "").length)
       return persist(send(this.#child(place), ownId, { key: `decide/${key}` })).pipe(
-        Effect.map(({ error }) => this.#long.decided({ place: place.place, message: key, error })),
-        Effect.mapError((error) => inPlace(place.place, error))
+        Effect.map(({ error, unknown }) => ({
+          steps: [this.#long.decided({ place: place.place, message: key, error })],
+          unknown: callsIn(place, unknown)
+        })),
+        Effect.mapError((error) => inPlace(place, error))
       )
     })
   }
@@ -125,14 +138,15 @@ export class Messages<State, Step> {
     return this.#held.with(({ journal }) =>
       Effect.gen({ self: this }, function*() {
         const { state } = journal.kept
+        const text = Steps.toText({ steps: [], state })
+        const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
+        // The target comes first: if it exists, its agents' conversations are its own, also those that are still empty.
+        if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
         yield* Effect.forEach(
           this.#long.conversations(state),
           (place) => persist(this.#child(place).fork(`${to}${place.suffix}`, { key: `fork/${key}/${to}` })),
           { discard: true }
         )
-        const text = Steps.toText({ steps: [], state })
-        const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
-        if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
       })
     )
   }
@@ -184,7 +198,7 @@ export class Messages<State, Step> {
   /** Handles a message, which begins with a step. */
   #take(
     key: string,
-    begin: (state: State) => Effect.Effect<Step, Held.Failure>
+    begin: (state: State) => Effect.Effect<Pick<Steps.Entry<State, Step>, "steps" | "unknown">, Held.Failure>
   ): Effect.Effect<Answer, ConversationError> {
     return this.#held.with((live) =>
       Effect.gen({ self: this }, function*() {
@@ -197,7 +211,7 @@ export class Messages<State, Step> {
           if (unfinished === key) return finished
         }
         if (!journal.kept.cancelled.includes(key)) {
-          yield* journal.append({ steps: [yield* begin(journal.kept.state)], taken: key })
+          yield* journal.append({ ...(yield* begin(journal.kept.state)), taken: key })
         }
         return yield* this.#run(live, key)
       })
@@ -281,9 +295,9 @@ const closed = (id: string): Effect.Effect<never, SessionError> =>
   Effect.fail(new SessionError({ reason: new SessionClosed({ agent: id, operation: "run" }) }))
 
 /** Names the calls of an error by the place of their agent. */
-const inPlace = (place: string, error: ConversationError): ConversationError => {
+const inPlace = (place: Place, error: ConversationError): ConversationError => {
   const { reason } = error
-  const named = (callId: string) => `${place}/${callId}`
+  const named = (callId: string) => callIn(place, callId)
   switch (reason._tag) {
     case "NotAwaitingApproval": {
       const { awaiting, callId, found } = reason

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Graph from "effect/Graph"
 import * as HashMap from "effect/HashMap"
+import * as Record from "effect/Record"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
@@ -21,11 +22,12 @@ import type { Failure } from "../../domain/AgentStatus.ts"
 import { listOf, messageOf, tagOf } from "../../domain/Described.ts"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 import * as ForeignValue from "../../domain/ForeignValue.ts"
+import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
-import { indexOf, nodeOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
+import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
 import type { Definition } from "../../handoff/plan/PlanType.ts"
-import type * as Progress from "../../handoff/plan/Progress.ts"
+import * as Progress from "../../handoff/plan/Progress.ts"
 import { completed, type Ended } from "../../handoff/plan/Results.ts"
 import * as Run from "../../handoff/plan/Run.ts"
 import type { Answer } from "../Answer.ts"
@@ -33,6 +35,7 @@ import * as Asking from "./Asking.ts"
 import { allWaiting, callsIn, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
+import { own } from "./Steps.ts"
 
 /**
  * Error of a node whose output isn't JSON, so that no other process could continue with that output. `places` are the parts of the output
@@ -71,13 +74,25 @@ const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json 
     : Result.fail(new OutputNotJson({ node, places: lost.map(({ path, was }) => `${path.join(".")} (${was})`) }))
 }
 
-const suffixOf = ({ run }: State): string => `/${run}`
+/** Returns where an agent of a plan is asked. Each time the plan begins, it has another conversation, whose calls have other ids. */
+const placeOf = (place: string, run: number): Place => ({
+  place,
+  name: run === 1 ? place : `${place}@${run}`,
+  suffix: `/${run}`
+})
+
+/** The fallback of a node, and its place. */
+const fallbackOf = ({ fallback }: Node, place: string) =>
+  fallback === undefined ? undefined : { node: fallback, place: `${place}/${fallback.name}` }
 
 /** The agents of a node and its fallbacks, by their places. */
-const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => [
-  ...(node.agent === undefined ? [] : [[place, node] as const]),
-  ...(node.fallback === undefined ? [] : agentsOfNode(node.fallback, `${place}/${node.fallback.name}`))
-]
+const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => {
+  const later = fallbackOf(node, place)
+  return [
+    ...(node.agent === undefined ? [] : [[place, node] as const]),
+    ...(later === undefined ? [] : agentsOfNode(later.node, later.place))
+  ]
+}
 
 /** The agents of a plan, by their places. */
 export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
@@ -88,23 +103,32 @@ const failureOf = (place: string, error: unknown): Failure =>
     ? error.failure
     : { tag: tagOf(error) ?? "Failure", message: messageOf(error), agent: place, step: 0 }
 
+type Waits = Pick<Answer, "pending" | "awaited">
+
 /** A plan while it is played. */
 class Performance {
   readonly #definition: Definition
   readonly #play: Play<State, Step>
   readonly #alone = Semaphore.makeUnsafe(1)
-  readonly #ended = new Map<string, Ended>()
+  readonly #indices: ReadonlyMap<string, Graph.NodeIndex>
+  /** For each node that hasn't ended, how many nodes before it haven't. */
+  readonly #awaited: Map<Graph.NodeIndex, number>
+  /** How many nodes haven't ended, and have all that they need. */
+  #ready: number
   /** What awaits approval or a result, by the node that it holds up. */
-  readonly waiting = new Map<string, Pick<Answer, "pending" | "awaited">>()
-  readonly allWait: Deferred.Deferred<void>
+  readonly #waiting = new Map<string, Waits>()
+  readonly #allWait: Deferred.Deferred<ReadonlyArray<Waits>>
   /** Nodes that were skipped, which is kept with what comes next. */
   readonly #skipped: Array<Step> = []
 
-  constructor(definition: Definition, play: Play<State, Step>, allWait: Deferred.Deferred<void>) {
+  constructor(definition: Definition, play: Play<State, Step>, allWait: Deferred.Deferred<ReadonlyArray<Waits>>) {
+    const { graph } = definition
     this.#definition = definition
     this.#play = play
-    this.allWait = allWait
-    for (const [name, ended] of Object.entries(play.state.nodes)) this.#ended.set(name, ended)
+    this.#allWait = allWait
+    this.#indices = indexOf(graph)
+    this.#awaited = new Map(Progress.awaited(graph, positionOf(graph, play.state).progress))
+    this.#ready = Array.from(this.#awaited.values()).filter((count) => count === 0).length
   }
 
   /** Keeps steps behind those that were told before. */
@@ -119,56 +143,73 @@ class Performance {
   skip(node: string): void {
     const ended: Ended = { _tag: "Skipped" }
     this.#skipped.push({ _tag: "NodeEnded", node, ended })
-    this.#end(node, ended)
+    this.#end(node)
   }
 
   /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
   durable(node: Node, name: string, place: string): Node {
-    const { fallback } = node
+    const later = fallbackOf(node, place)
+    const fallback = later && this.durable(later.node, name, later.place)
+    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
+    if (fallback !== undefined && this.#hasBegun(later!.node, later!.place)) return { ...fallback, name: node.name }
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
-    return {
-      ...node,
-      run,
-      fallback: fallback === undefined ? undefined : this.durable(fallback, name, `${place}/${fallback.name}`)
-    }
+    return { ...node, run, fallback }
   }
 
-  #end(node: string, ended: Ended): void {
-    this.#ended.set(node, ended)
-    this.waiting.delete(node)
+  /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
+  #hasBegun(node: Node, place: string): boolean {
+    const open = own(this.#play.state.open, place)
+    if (open !== undefined && open.isResumed !== true) return true
+    const later = fallbackOf(node, place)
+    return later !== undefined && this.#hasBegun(later.node, later.place)
+  }
+
+  #end(node: string): void {
+    this.#ready--
+    for (const next of Graph.successors(this.#definition.graph, this.#indices.get(node)!)) {
+      const count = (this.#awaited.get(next) ?? 0) - 1
+      this.#awaited.set(next, count)
+      if (count === 0) this.#ready++
+    }
     this.#look()
   }
 
   /** Looks whether all that could run waits. */
   #look(): void {
-    const { concurrency, graph } = this.#definition
-    const isReady = (index: Graph.NodeIndex) =>
-      !this.#ended.has(nodeOf(graph, index).name) &&
-      Graph.predecessors(graph, index).every((source) => this.#ended.has(nodeOf(graph, source).name))
-    const ready = Array.from(graph).filter(([index]) => isReady(index)).map(([, { name }]) => name)
-    const isHeldUp = ready.every((name) => this.waiting.has(name)) || this.waiting.size >= concurrency
-    if (this.waiting.size > 0 && isHeldUp) Deferred.doneUnsafe(this.allWait, Effect.void)
+    const { size } = this.#waiting
+    const isHeldUp = size >= this.#ready || size >= this.#definition.concurrency
+    if (size > 0 && isHeldUp) Deferred.doneUnsafe(this.#allWait, Effect.succeed([...this.#waiting.values()]))
   }
 
-  /** Keeps a node's output, and returns it as it is kept. */
-  #complete(name: string, output: unknown) {
-    return Effect.flatMap(Effect.fromResult(outputToJson(name, output)), (json) => {
-      const ended = completed(json)
-      return Effect.map(this.keep([{ _tag: "NodeEnded", node: name, ended }]), () => {
-        this.#end(name, ended)
-        return json as unknown
-      })
+  /** Waits for an approval or a result. If a time-out ends that, the node runs on. */
+  #wait(name: string, waits: Waits): Effect.Effect<never> {
+    return Effect.suspend(() => {
+      this.#waiting.set(name, waits)
+      this.#look()
+      return Effect.onInterrupt(Effect.never, () => Effect.sync(() => this.#waiting.delete(name)))
+    })
+  }
+
+  /** Keeps a node's output, and returns it. */
+  #complete(name: string, output: Schema.Json | undefined) {
+    return Effect.map(this.keep([{ _tag: "NodeEnded", node: name, ended: completed(output) }]), () => {
+      this.#end(name)
+      return output as unknown
     })
   }
 
   #effect(node: Node, name: string, place: string): Node["run"] {
     const { message, state } = this.#play
     return (input) => {
-      if (state.open[place] !== undefined) return Effect.die(new EffectUnknown({ node: place }))
+      if (own(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
       const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
       const marked = node.isIdempotent ? Effect.void : this.keep([started])
+      const running = Effect.flatMap(
+        Attempt.call(node, input),
+        (output) => Effect.fromResult(outputToJson(name, output))
+      )
       return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(node.run(input)))), (exit) => {
+        Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(running))), (exit) => {
           if (Exit.isSuccess(exit)) return this.#complete(name, exit.value)
           // It is unknown whether an interrupted effect took effect, so it stays open.
           const failed = node.isIdempotent || Cause.hasInterrupts(exit.cause)
@@ -182,13 +223,14 @@ class Performance {
 
   #agent(node: Node, name: string, place: string): Node["run"] {
     const { child, isClosed, message, state } = this.#play
-    const open = state.open[place]
-    const conversation = child({ place, suffix: suffixOf(state) })
+    const open = own(state.open, place)
+    const of = placeOf(place, state.run)
+    const conversation = child(of)
     let attempt = 0
     let isTold = open?.isTold ?? false
     const stopped = (reply: Asking.Reply) => {
       isTold = reply.isTold
-      return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(place, reply.answer.unknown))
+      return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
     }
     const agent = remote(node.agent!, ({ input }) =>
       Effect.gen({ self: this }, function*() {
@@ -214,29 +256,29 @@ class Performance {
         )
         const { answer } = reply
         if (answer.status === "Complete") {
-          const unknown = callsIn(place, answer.unknown)
+          const unknown = callsIn(of, answer.unknown)
           if (unknown.length > 0) yield* this.keep([], unknown)
           return yield* Asking.persist(conversation.state)
         }
         yield* stopped(reply)
-        if (answer.status === "Waiting") {
-          this.waiting.set(name, waitingIn(place, answer))
-          this.#look()
-          return yield* Effect.never
-        }
+        if (answer.status === "Waiting") return yield* this.#wait(name, waitingIn(of, answer))
         return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
       }))
     const started: Step = { _tag: "PlaceStarted", place, message, isAgent: true }
     return (input) =>
-      Effect.suspend(() => attempt > 0 || open !== undefined ? Effect.void : this.keep([started])).pipe(
+      Effect.suspend(() =>
+        attempt > 0 || (open !== undefined && open.isResumed !== true) ? Effect.void : this.keep([started])
+      ).pipe(
         Effect.andThen(node.run(input, agent)),
+        Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
         Effect.flatMap((output) => this.#complete(name, output))
       )
   }
 }
 
+/** Says that a plan is complete. A node that returned nothing is left out, as it is in the text. */
 const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
-  const json = output as { readonly [node: string]: Schema.Json }
+  const json = Record.filter(output, (value) => value !== undefined) as { readonly [node: string]: Schema.Json }
   return { status: "Complete", text: JSON.stringify(json), pending: [], output: json }
 }
 
@@ -264,25 +306,28 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     const { state } = given
     if (state.run === 0) return { status: "Stopped" as const, text: "", pending: [] }
     definition.check()
-    const performance = new Performance(definition, given, yield* Deferred.make<void>())
+    const allWait = yield* Deferred.make<ReadonlyArray<Waits>>()
+    const performance = new Performance(definition, given, allWait)
     const graph = Graph.mutate(definition.graph, (mutable) => {
       Graph.mapNodes(mutable, (node) => performance.durable(node, node.name, node.name))
     })
     const running = Run.run({ graph, concurrency: definition.concurrency }, positionOf(graph, state), (event) => {
       if (event._tag === "NodeSkipped") performance.skip(event.node)
     })
-    const waiting = Effect.as(Deferred.await(performance.allWait), undefined)
-    const exit = yield* Effect.exit(Effect.raceFirst(running, waiting))
+    const waiting = Effect.map(Deferred.await(allWait), (all): Outcome => ({
+      status: "Waiting",
+      text: "",
+      ...allWaiting(all)
+    }))
+    const exit = yield* Effect.exit(Effect.raceFirst(Effect.map(running, complete), waiting))
     // If the log was lost or the message was cancelled, the plan hasn't ended.
     if (given.isClosed() || Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return yield* exit
     yield* performance.keep([])
-    if (Exit.isFailure(exit)) return failed(exit.cause)
-    if (exit.value !== undefined) return complete(exit.value)
-    return { status: "Waiting" as const, text: "", ...allWaiting([...performance.waiting.values()]) }
+    return Exit.isFailure(exit) ? failed(exit.cause) : exit.value
   }) as Effect.Effect<Outcome, unknown>
 
-const places = (graph: PlanGraph, suffix: string): ReadonlyArray<Place> =>
-  agentsOf(graph).map(([place]) => ({ place, suffix }))
+const places = (graph: PlanGraph, run: number): ReadonlyArray<Place> =>
+  agentsOf(graph).map(([place]) => placeOf(place, run))
 
 /** Makes a long run of a plan. */
 export const make = (definition: Definition): LongRun<State, Step> => ({
@@ -298,10 +343,9 @@ export const make = (definition: Definition): LongRun<State, Step> => ({
   play: play(definition),
   waiting: (state) =>
     // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
-    Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [{ place, suffix: suffixOf(state) }] : [])
+    Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
       .toSorted((one, other) => other.place.length - one.place.length),
-  conversations: ({ run }) =>
-    Array.from({ length: run }, (_, before) => places(definition.graph, `/${before + 1}`)).flat(),
+  conversations: ({ run }) => Array.from({ length: run }, (_, before) => places(definition.graph, before + 1)).flat(),
   unknown: ({ open }) =>
     Object.entries(open).flatMap(([place, { isAgent }]) =>
       isAgent ? [] : [{ callId: place, name: place, path: [place] }]

@@ -5,10 +5,11 @@
  *
  * @since 0.1.0
  */
+import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import { Failure } from "../../domain/AgentStatus.ts"
 import { Ended } from "../../handoff/plan/Results.ts"
-import type { Kind } from "./Steps.ts"
+import { type Kind, own } from "./Steps.ts"
 
 /**
  * Schema for what happens in a plan on a cluster.
@@ -19,7 +20,7 @@ import type { Kind } from "./Steps.ts"
 export const Step = Schema.TaggedUnion({
   /** The plan begins, with an input. */
   PlanBegun: { input: Schema.Json },
-  /** The plan was resumed: effects whose end is unknown may start again. */
+  /** The plan was resumed: effects whose end is unknown may start again, and so may nodes whose fallback has begun. */
   PlanResumed: {},
   /** An agent, or an effect that isn't `idempotent`, has started, in answering a message. */
   PlaceStarted: { place: Schema.String, message: Schema.String, isAgent: Schema.Boolean },
@@ -36,11 +37,13 @@ export const Step = Schema.TaggedUnion({
 /** What happens in a plan on a cluster. */
 export type Step = typeof Step.Type
 
+/** A place that is open. `isResumed` says that the plan was resumed since it began: a fallback may then give way to its node. */
 const Open = Schema.Struct({
   message: Schema.String,
   isAgent: Schema.Boolean,
   isTold: Schema.Boolean,
-  decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) }))
+  decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) })),
+  isResumed: Schema.optionalKey(Schema.Boolean)
 })
 
 /**
@@ -65,27 +68,36 @@ const without = <A>(record: Readonly<Record<string, A>>, isGone: (key: string, v
 /** Checks whether a place is a node's own, or a fallback of it. */
 const isOf = (node: string, place: string): boolean => place === node || place.startsWith(`${node}/`)
 
+/** Changes a place that is open. */
+const inPlace = (self: State, place: string, change: (open: typeof Open.Type) => typeof Open.Type): State => {
+  const open = own(self.open, place)
+  return open === undefined ? self : { ...self, open: { ...self.open, [place]: change(open) } }
+}
+
 const take = (self: State, step: Step): State => {
   const { open } = self
   switch (step._tag) {
     case "PlanBegun":
       return { run: self.run + 1, input: step.input, nodes: {}, open: {} }
     case "PlanResumed":
-      return { ...self, open: without(open, (_, { isAgent }) => !isAgent) }
+      return {
+        ...self,
+        open: Record.map(without(open, (_, { isAgent }) => !isAgent), (open) => ({ ...open, isResumed: true }))
+      }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
-      return open[place] === undefined
+      return own(open, place) === undefined
         ? { ...self, open: { ...open, [place]: { message, isAgent, isTold: false } } }
-        : self
+        : inPlace(self, place, (open) => ({ ...open, isResumed: false }))
     }
     case "PlaceDecided": {
       const { error, message, place } = step
       const decided = { message, ...(error === undefined ? undefined : { error }) }
-      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], decided } } }
+      return inPlace(self, place, (open) => ({ ...open, decided }))
     }
     case "PlaceStopped": {
       const { isTold, place } = step
-      return open[place] === undefined ? self : { ...self, open: { ...open, [place]: { ...open[place], isTold } } }
+      return inPlace(self, place, (open) => ({ ...open, isTold }))
     }
     case "PlaceFailed":
       return { ...self, open: without(open, (place) => place === step.place) }

@@ -90,6 +90,12 @@ const handlers = <State, Step>(
     })
   })
 
+/**
+ * The name of the entity of an agent's conversations. The store and the cluster write a name before an id, with a slash between them, and
+ * ids may have slashes. So the name has none, or `write/short` and `1` would be `write` and `short/1`.
+ */
+const nameOf = (name: string, place: string): string => `${name}.${place.replaceAll("%", "%25").replaceAll("/", "%2F")}`
+
 /** Makes the entities of a long run and its agents, and the layer that serves them. */
 export const make = <State, Step>(
   name: string,
@@ -100,7 +106,7 @@ export const make = <State, Step>(
   const { maxIdleTime } = options
   const entity = Protocol.make(name)
   const conversations = agents.map(([place, agent]) =>
-    [place, Conversation.make(`${name}.${place}`, agent, options)] as const
+    [place, Conversation.make(nameOf(name, place), agent, options)] as const
   )
   const entities = new Map(conversations.map(([place, { entity }]) => [place, Protocol.named(entity)]))
   const own = entity.toLayer(handlers(name, entity, entities, long), { maxIdleTime })

@@ -14,16 +14,20 @@ export type Failures = Arr.NonEmptyReadonlyArray<{ readonly node: string; readon
 /** Returns what a node failed with before any fallback was tried. */
 export const failuresOf = (node: Definition, reason: unknown): Failures => [{ node: node.name, reason }]
 
-/** Runs a node on an input. */
-export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Failures, unknown> => {
-  const { fallback, retry, timeout } = node
-  const by = `Node "${node.name}"`
-  const once = Effect.suspend(() => {
+/** Calls a node's function once, and checks what it gives. */
+export const call = (node: Definition, input: unknown): Effect.Effect<unknown, unknown, unknown> =>
+  Effect.suspend(() => {
+    const by = `Node "${node.name}"`
     const running = node.run(input)
     return Effect.isEffect(running)
       ? Effect.map(running, (output) => Wanted.value(by, output))
       : Effect.die(Wanted.gaveNo(by, "Effect", running))
   })
+
+/** Runs a node on an input. */
+export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Failures, unknown> => {
+  const { fallback, retry, timeout } = node
+  const once = call(node, input)
   const attempt = timeout === undefined ? once : Effect.timeout(once, timeout)
   const attempts = (retry === undefined ? attempt : Effect.retry(attempt, retry)).pipe(
     Effect.mapError((reason) => failuresOf(node, reason))

@@ -1,0 +1,194 @@
+/** Nodes of plans on a cluster: their names, what they return, and what they wait for. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { AiError, Tool, Toolkit } from "effect/ai"
+import { Agent, Plan } from "troupe"
+import { ClusterPlan, ConversationStore } from "troupe/cluster"
+import { MockModel, MockResponse } from "troupe/testing"
+import { withRunner } from "./runners.ts"
+
+const Pay = Tool.make("pay", { success: Schema.String, needsApproval: true })
+const Kit = Toolkit.make(Pay)
+const payer = Agent.make("payer", { toolkit: Kit })
+
+/** Pays once it is told something, and says what came of it. Each conversation gives its call the same id. */
+const needs = Layer.merge(
+  Kit.toLayer({ pay: () => Effect.succeed("paid") }),
+  MockModel.layer(
+    MockModel.make(({ lastToolResults: [result] }) =>
+      result === undefined ? MockResponse.toolCall("pay", {}, { id: "pay-0" }) : String(result.result)
+    )
+  )
+)
+
+describe("A node of a plan on a cluster", () => {
+  it.live("may be the last one and return nothing", () => {
+    const send = Plan.node("send", () => Effect.void)
+    const count = Plan.node("count", (text: string) => Effect.succeed(text.length))
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [send, count] }))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Report.client)("1").say("four")
+      assert.deepStrictEqual([answer.status, answer.text], ["Complete", "{\"count\":4}"])
+      assert.deepStrictEqual(answer.output, { count: 4 } as never)
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
+  for (const name of ["constructor", "toString", "__proto__"]) {
+    it.live(`may have the name ${name}`, () => {
+      // Types know no edges of a name that isn't a literal.
+      const count: Plan.Node<"count", string, number> = Plan.node(
+        name as "count",
+        (text: string) => Effect.succeed(text.length)
+      )
+      const asked = Plan.agent(Agent.make("asked"), { input: (count: number) => `${count}` })
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [count, asked], edges: [Plan.edge(count, asked)] }))
+      return Effect.gen(function*() {
+        const report = (yield* Report.client)("1")
+        const answer = yield* report.say("four")
+        assert.deepStrictEqual([answer.status, answer.text], ["Complete", "{\"asked\":\"Yes.\"}"])
+        assert.deepStrictEqual(Object.entries((yield* report.state).nodes)[0], [name, { _tag: "Completed", output: 4 }])
+      }).pipe(Effect.provide(withRunner(Report.layer, MockModel.layer(MockModel.queue("Yes.")))))
+    })
+  }
+
+  it.live("has ended if its output isn't JSON, so it isn't unknown how", () => {
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("n", () => Effect.succeed(NaN))] }))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Report.client)("1").say("now")
+      assert.deepStrictEqual([answer.error?.tag, answer.unknown], ["OutputNotJson", []])
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
+  it.live("that gives no Effect ends the plan with a defect that names it", () => {
+    const promised = Plan.node("promised", (() => Promise.resolve("a")) as unknown as () => Effect.Effect<string>)
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [promised] }))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Report.client)("1").say("now")
+      assert.deepStrictEqual([answer.error?.tag, answer.error?.message], [
+        "Defect",
+        "Node \"promised\" gave no Effect but a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
+      ])
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
+  it.live("stores its start before its function is called", () => {
+    let atStart: ReadonlyArray<unknown> = []
+    const steps: Array<unknown> = []
+    const send = Plan.node("send", () => {
+      atStart = [...steps]
+      return Effect.succeed("sent")
+    })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [send] }))
+    return Effect.gen(function*() {
+      const store = yield* ConversationStore.ConversationStore
+      const append = store.append
+      Object.assign(store, {
+        append: (entry: ConversationStore.Append) =>
+          Effect.tap(append(entry), () => Effect.sync(() => steps.push(...JSON.parse(entry.text).steps)))
+      })
+      yield* (yield* Report.client)("1").say("now", { key: "m1" })
+      assert.deepStrictEqual(atStart.at(-1), { _tag: "PlaceStarted", place: "send", message: "m1", isAgent: false })
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
+  it.live("that waits and times out holds up nothing: its fallback runs to its end", () => {
+    const later = (millis: number, text: string) => Effect.delay(Effect.succeed(text), millis)
+    const pay = Plan.agent(payer, { timeout: 100, fallback: Plan.node("short", () => later(300, "short")) })
+    const slow = Plan.node("slow", () => later(200, "slow"))
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [pay, slow] }))
+    return Effect.gen(function*() {
+      const answer = yield* (yield* Report.client)("1").say("orders")
+      assert.deepStrictEqual([answer.status, answer.output, answer.unknown], [
+        "Complete",
+        { payer: "short", slow: "slow" },
+        []
+      ])
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("isn't begun again while its fallback waits, until somebody resumes the plan", () => {
+    let begun = 0
+    const down = (text: string) => Effect.suspend(() => ++begun < 3 ? Effect.fail("down") : Effect.succeed(text))
+    const first = Plan.node("first", down, { fallback: payer })
+    const other = Plan.agent(payer, { name: "other" })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [first, other] }))
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      const report = client("1")
+      const idsOf = ({ pending }: { readonly pending: ReadonlyArray<{ readonly callId: string }> }) =>
+        pending.map(({ callId }) => callId).sort()
+      const ids = ["first/payer/pay-0", "other/pay-0"]
+      assert.deepStrictEqual(idsOf(yield* report.say("orders")), ids)
+      assert.deepStrictEqual(idsOf(yield* report.approve("other/pay-0")), ["first/payer/pay-0"])
+      assert.strictEqual(begun, 1)
+      const done = yield* report.approve("first/payer/pay-0")
+      assert.deepStrictEqual([done.output, begun], [{ first: "paid", other: "paid" }, 1])
+      const again = client("2")
+      yield* again.say("orders")
+      assert.deepStrictEqual([idsOf(yield* again.deny("other/pay-0", "no")), begun], [["first/payer/pay-0"], 2])
+      const resumed = yield* again.resume()
+      assert.strictEqual(begun, 3)
+      assert.deepInclude(resumed.output, { first: "orders" })
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("resumes a fallback that waits, if what it stands in for fails again", () => {
+    let begun = 0
+    const down = (text: string) => Effect.suspend(() => Effect.fail([text, ++begun]))
+    const Report = ClusterPlan.make(
+      "Report",
+      Plan.make({ nodes: [Plan.node("first", down, { fallback: payer })] })
+    )
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const waiting = yield* report.say("orders")
+      assert.deepStrictEqual([(yield* report.resume()).pending, begun], [waiting.pending, 2])
+      const done = yield* report.approve("first/payer/pay-0")
+      assert.deepStrictEqual([done.output, begun], [{ first: "paid" }, 2])
+      const said = (yield* report.node("first/payer").state).conversation.turns.filter(({ _tag }) => _tag === "User")
+      assert.strictEqual(said.length, 1)
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+
+  it.live("has a fallback with a conversation of its own, whatever the ids of plans are", () => {
+    const write = Plan.agent(Agent.make("write"), { fallback: Agent.make("short") })
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [write] }))
+    const model = MockModel.make(({ agent, lastUserText }) =>
+      agent === "write" && lastUserText === "fail"
+        ? MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" }))
+        : `${agent}: ${lastUserText}`
+    )
+    return Effect.gen(function*() {
+      const client = yield* Report.client
+      yield* client("short/1").say("secret")
+      const answer = yield* client("1").say("fail")
+      assert.deepStrictEqual(answer.output, { write: "short: fail" })
+      const { conversation } = yield* client("1").node("write/short").state
+      assert.strictEqual(conversation.turns.length, 2)
+    }).pipe(Effect.provide(withRunner(Report.layer, MockModel.layer(model))))
+  })
+
+  it.live("has other ids for its calls each time the plan begins, so an old approval approves nothing new", () => {
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [payer] }))
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const idOf = ({ pending }: { readonly pending: ReadonlyArray<{ readonly callId: string }> }) => pending[0]?.callId
+      const first = idOf(yield* report.say("one", { key: "m1" }))
+      assert.strictEqual(first, "payer/pay-0")
+      assert.deepStrictEqual((yield* report.approve("payer/pay-0")).output, { payer: "paid" })
+      const second = idOf(yield* report.say("two", { key: "m2" }))
+      assert.strictEqual(second, "payer@2/pay-0")
+      yield* report.approve("payer/pay-0")
+      const late = yield* Effect.flip(report.deny("payer/pay-0", "no"))
+      assert.strictEqual(late._tag === "ConversationError" && late.reason._tag, "NotAwaitingApproval")
+      assert.deepStrictEqual((yield* report.state).nodes, {})
+      const wrong = yield* Effect.flip(report.approve("payer@2/other"))
+      assert.deepInclude(wrong._tag === "ConversationError" && wrong.reason, {
+        callId: "payer@2/other",
+        awaiting: ["payer@2/pay-0"]
+      })
+      const done = yield* report.approve("payer@2/pay-0")
+      assert.deepStrictEqual([done.status, done.output], ["Complete", { payer: "paid" }])
+    }).pipe(Effect.provide(withRunner(Report.layer, needs)))
+  })
+})
