@@ -121,6 +121,9 @@ const answer = <Event>(
 
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
+const paramsGiven = (params: Schema.Json): Schema.Json =>
+  JsonValue.frozen(Wanted.value("What calls `approve` with `params`", params))
+
 /**
  * Finds the call of an id if a session reads and judges new parameters for it as soon as they are given. The call awaits approval, or was
  * approved with new parameters that were judged.
@@ -263,7 +266,7 @@ export const approve: {
     { agent, params }: ApproveOptions | CheckedApproveOptions = {}
   ): Approved<ParamsRejected> =>
     Result.flatMap(
-      approval(self, callId, params === undefined ? undefined : JsonValue.frozen(params)),
+      approval(self, callId, params === undefined ? undefined : paramsGiven(params)),
       (answer): Approved<ParamsRejected> => {
         if (agent === undefined || answer?.params === undefined) return Result.succeed(take(self, answer))
         return Result.mapBoth(agent[ReadParams](self, answer, answer.params), {

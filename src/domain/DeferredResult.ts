@@ -112,8 +112,11 @@ export const giving = (
   )
 }
 
-/** Makes what is given of a result. */
-export const successOf = (result: Schema.Json): Given => ({ outcome: "Succeeded", result: JsonValue.frozen(result) })
+/** Makes what is given of a result. A Promise or an Effect is refused: the model would read it as an empty object. */
+export const successOf = (result: Schema.Json): Given => ({
+  outcome: "Succeeded",
+  result: JsonValue.frozen(Wanted.value("What calls `giveResult`", result))
+})
 
 /** Makes what is given of a failure. */
 export const failureOf = (reason: string): Given => ({

@@ -71,27 +71,39 @@ const nearest = <A extends LocatedPart<Prompt.Part>>(
 type Call = LocatedPart<Prompt.ToolCallPart>
 type Answer = LocatedPart<Prompt.ToolResultPart>
 
+/** Pairs each result with a call. It takes as long as there are parts, also if all calls have one id, as some models give them. */
 const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
-  const byId = groupBy(calls, (call) => call.part.id)
   const resultOf = new Map<Call, Answer>()
-  const isFree = (call: Call): boolean => !resultOf.has(call)
+  const known = new Set(calls.map((call) => call.part.id))
+  // The calls of each id that stand before the result and have none yet, the nearest last.
+  const open = new Map<string, Array<Call>>()
+  let at = 0
   const late = results.filter((result) => {
-    const candidates = byId.get(result.part.id) ?? []
-    const last = nearest(candidates, result, isFree)
-    if (last === undefined) return true
-    const beside = candidates.filter((call) => call.message === last.message && isFree(call) && isBefore(call, result))
-    resultOf.set(beside.find((call) => call.part.name === result.part.name) ?? beside[0] ?? last, result)
+    for (let call = calls[at]; call !== undefined && isBefore(call, result); call = calls[++at]) {
+      const { id } = call.part
+      const before = open.get(id)
+      if (before === undefined) open.set(id, [call])
+      else before.push(call)
+    }
+    const before = open.get(result.part.id) ?? []
+    let first = before.length - 1
+    if (first < 0) return true
+    while (first > 0 && before[first - 1]!.message === before[before.length - 1]!.message) first--
+    const named = before.slice(first).findIndex((call) => call.part.name === result.part.name)
+    const [call] = before.splice(first + Math.max(0, named), 1)
+    resultOf.set(call!, result)
     return false
   })
+  const behind = groupBy(calls.filter((call) => !resultOf.has(call)).reverse(), (call) => call.part.id)
   const left = late.filter((result) => {
-    const call = byId.get(result.part.id)?.find(isFree)
+    const call = behind.get(result.part.id)?.pop()
     if (call !== undefined) resultOf.set(call, result)
     return call === undefined
   })
   return {
     resultOf,
-    orphaned: left.filter((result) => !byId.has(result.part.id)),
-    doubled: left.filter((result) => byId.has(result.part.id))
+    orphaned: left.filter((result) => !known.has(result.part.id)),
+    doubled: left.filter((result) => known.has(result.part.id))
   }
 }
 
@@ -131,9 +143,18 @@ const pairApprovals = (
   return { approvalsOf, aimless, left }
 }
 
+/** Returns for each message the first of the tool messages in a row that it ends, or the message behind it if it isn't one. */
+const rowsOf = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<number> => {
+  let start = 0
+  return messages.map(({ role }, index) => {
+    if (role !== "tool") start = index + 1
+    return start
+  })
+}
+
 /** Returns the calls of a message whose results aren't where a prompt of Troupe puts them. */
 const movedIn = (
-  messages: ReadonlyArray<Prompt.Message>,
+  rows: ReadonlyArray<number>,
   calls: ReadonlyArray<Call>,
   resultOf: ReadonlyMap<Call, Answer>
 ): ReadonlySet<Call> => {
@@ -146,8 +167,7 @@ const movedIn = (
       if (result.message !== call.message || result.index !== call.index + 1) moved.add(call)
       continue
     }
-    const between = messages.slice(call.message + 1, result.message + 1)
-    const isBehind = between.length > 0 && between.every((message) => message.role === "tool")
+    const isBehind = result.message > call.message && rows[result.message]! <= call.message + 1
     if (!isBehind || (last !== undefined && isBefore(result, last))) moved.add(call)
     else last = result
   }
@@ -175,9 +195,10 @@ export const make = (messages: ReadonlyArray<Prompt.Message>): Pairing => {
   )
   const { doubled, orphaned, resultOf } = pairResults(calls, results)
   const { aimless, approvalsOf, left } = pairApprovals(calls, requests, responses, (call) => resultOf.has(call))
+  const rows = rowsOf(messages)
   const moved = new Set(
     Array.from(groupBy(calls, (call) => String(call.message)).values())
-      .flatMap((group) => Array.from(movedIn(messages, group, resultOf)))
+      .flatMap((group) => Array.from(movedIn(rows, group, resultOf)))
   )
   return {
     calls: calls.map((call) => ({

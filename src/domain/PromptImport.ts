@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import type * as Prompt from "effect/ai/Prompt"
+import * as Predicate from "effect/Predicate"
 import { withUniqueIds } from "./CallIds.ts"
 import * as ImportedCall from "./ImportedCall.ts"
 import { fileOf, jsonOf, metadataOf, spokenOf } from "./ImportedPart.ts"
@@ -30,6 +31,27 @@ export interface Imported {
   readonly conversation: Conversation
   readonly systemMessage?: string
   readonly repairs: ReadonlyArray<Repair>
+}
+
+const roles: ReadonlyArray<unknown> = ["user", "assistant", "tool"]
+
+const isPart = (u: unknown): boolean => Predicate.hasProperty(u, "type")
+
+const isMessage = (u: unknown): boolean =>
+  Predicate.hasProperty(u, "role") && Predicate.hasProperty(u, "content") &&
+  (u.role === "system" || (roles.includes(u.role) && Array.isArray(u.content) && u.content.every(isPart)))
+
+/** Returns the messages of a prompt, or throws if an untyped program gave something else, such as the messages alone. */
+const messagesOf = (prompt: Prompt.Prompt): ReadonlyArray<Prompt.Message> => {
+  const wrong = (what: string) =>
+    new TypeError(`${what}: \`Prompt.make\` makes a prompt of a text or a list of messages`)
+  if (!Predicate.hasProperty(prompt, "content") || !Array.isArray(prompt.content)) {
+    throw wrong("`Conversation.fromPrompt` got no prompt")
+  }
+  const { content: messages } = prompt
+  const at = messages.findIndex((message) => !isMessage(message))
+  if (at >= 0) throw wrong(`Message ${at} of a prompt is no message`)
+  return messages
 }
 
 /** Reports a part that its message can't have. Results and approvals aren't reported here, since they are paired with their calls. */
@@ -174,7 +196,7 @@ export const fromPrompt = (prompt: Prompt.Prompt, options?: { readonly agent?: s
   const report: Report = (repair) => {
     repairs.push(repair)
   }
-  const messages = prompt.content
+  const messages = messagesOf(prompt)
   const agent = textNamed("agent", options?.agent ?? "assistant")
   const pairing = Pairing.make(messages)
   const system = systemMessageOf(messages, report)

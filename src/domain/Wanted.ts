@@ -52,6 +52,16 @@ export const parts = wanted("list of parts", Array.isArray)
 /** Returns a value if it is a list of turns, or throws. */
 export const turns = wanted("list of turns", Array.isArray)
 
+const isTagged = (u: unknown): boolean => Predicate.hasProperty(u, "_tag")
+
+const isTurn = (u: unknown): boolean =>
+  isTagged(u) && (Predicate.hasProperty(u, "parts")
+    ? Array.isArray(u.parts) && u.parts.every(isTagged)
+    : Predicate.hasProperty(u, "text") && Predicate.isString(u.text))
+
+/** Returns a value if it looks like a turn, or throws. */
+export const turn = wanted("turn", isTurn)
+
 /** Returns a value if it is a user's input, a text or parts, or throws. */
 export const input = wanted("text or parts", (given) => Predicate.isString(given) || Array.isArray(given))
 

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Data, Effect, Exit, Fiber, Layer, Option, Schema } from "effect"
+import { Context, Data, Effect, Exit, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { AiError, Tokenizer, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, ContextWindow, Conversation, StopWhen, Usage } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { newPath, withFiles } from "../testing/tape.ts"
+import { imbalances } from "./balanced.ts"
 import { recorded, tree } from "./spans.ts"
 import { lastSent, makeWatch, sent } from "./windows.ts"
 
@@ -337,15 +338,41 @@ describe("Summarizing", () => {
         assert.strictEqual((yield* MockModel.calls).at(-2)?.request.system, "Summarize in one word.")
       }).pipe(Effect.provide(echo)))
 
-    it.effect("counts against the run's budget", () =>
+    const within = (tokens: number, options?: StopWhen.LimitOptions) =>
+      Agent.make("guide", {
+        contextWindow: ContextWindow.make({ maxTurns: 3, strategy: ContextWindow.summarize() }),
+        stopWhen: StopWhen.tokens(tokens, options)
+      })
+
+    it.effect("counts against the run's budget, and the model isn't asked once the summary has used that up", () =>
       Effect.gen(function*() {
-        const guide = Agent.make("guide", {
-          contextWindow: ContextWindow.make({ maxTurns: 2, strategy: ContextWindow.summarize() }),
-          stopWhen: StopWhen.tokens(100)
-        })
-        const before = yield* Agent.run(guide, "a")
-        const state = yield* Agent.continueConversation(guide, before, "b")
-        assert.strictEqual(Usage.knownTotal(state.run.usage), 121)
+        const before = yield* Agent.runMultiTurn(within(100), ["a", "b"])
+        const state = yield* Agent.settle(within(100), "c", { state: before })
+        assert.strictEqual(state.status._tag === "Failed" ? state.status.error.tag : "", "BudgetExceeded")
+        assert.lengthOf(state.conversation.summaries ?? [], 1)
+        assert.strictEqual(Usage.knownTotal(state.run.usage), 110)
+        assert.strictEqual((yield* MockModel.calls).at(-1)?.request.system.includes("Summarize"), true)
+        const after = yield* Agent.resume(within(120), AgentState.reopen(state))
+        assert.strictEqual(Usage.knownTotal(after.run.usage), 121)
+        assert.strictEqual(AgentState.text(after), "re c")
+      }).pipe(Effect.provide(MockModel.layer(summarizing))))
+
+    it.effect("lets the model answer once more if it has used up a limit that allows that, also streamed and resumed", () =>
+      Effect.gen(function*() {
+        const guide = within(100, { onExhausted: "finish" })
+        const before = yield* Agent.runMultiTurn(guide, ["a", "b"])
+        const events = yield* Agent.stream(guide, "c", { state: before }).pipe(Stream.runCollect)
+        assert.deepStrictEqual(imbalances(events), [])
+        let folded = before
+        const states = events.map((event) => folded = AgentState.reduce(folded, event))
+        const last = states.at(-1)!
+        assert.strictEqual(last.status._tag, "Complete")
+        assert.strictEqual(Usage.knownTotal(last.run.usage), 121)
+        assert.include(events.map(({ _tag }) => _tag), "LimitReached")
+        for (const state of states) {
+          const again = yield* Agent.settle(guide, yield* through(state))
+          assert.deepStrictEqual(texts(again.conversation), texts(last.conversation))
+        }
       }).pipe(Effect.provide(MockModel.layer(summarizing))))
 
     it.effect("fails the run with what the model failed with", () =>

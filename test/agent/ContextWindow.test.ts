@@ -650,6 +650,13 @@ describe("A context window", () => {
     }
     assert.include(message(() => ContextWindow.make({ maxTokens: text })), "is a string, not a whole number")
     assert.include(message(() => ContextWindow.make({ maxTurns: 2, target: text })), "is a string, not above 0")
+    const strategies = [{ given: text, is: "a string" }, { given: {}, is: "an object" }, { given: null, is: "null" }]
+    for (const { given, is } of strategies) {
+      const strategy = given as never
+      const said = `"strategy" of a context window is ${is}, neither a strategy nor a function`
+      assert.strictEqual(message(() => ContextWindow.make({ maxTurns: 2, strategy })), said)
+      assert.strictEqual(message(() => ContextWindow.sequence(ContextWindow.oldestFirst, strategy)), said)
+    }
     for (const target of [0, 1.1, Number.NaN]) {
       assert.include(message(() => ContextWindow.make({ maxTurns: 2, target })), "not above 0 and up to 1")
     }
@@ -668,6 +675,22 @@ describe("A context window", () => {
       strategy: ContextWindow.sequence(ContextWindow.dropToolResults, ContextWindow.recentTurns(2))
     })
   })
+
+  it.effect("dies where a function gives what is no turn, such as all that is known of one, and names it", () =>
+    Effect.gen(function*() {
+      const wrong: ReadonlyArray<ContextWindow.Chooser> = [
+        (turns) => turns as never,
+        () => [undefined as never],
+        () => [{ _tag: "User" } as never],
+        () => [{ _tag: "Assistant", parts: [null] } as never]
+      ]
+      for (const strategy of wrong) {
+        const reader = Agent.make("reader", { contextWindow: ContextWindow.make({ strategy }) })
+        const exit = yield* Effect.exit(Agent.run(reader, "Read."))
+        const defect = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? String(Cause.squash(exit.cause)) : ""
+        assert.match(defect, /^TypeError: The strategy of a context window gave no turn but (undefined|an object)$/)
+      }
+    }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("Read.")))))
 
   it.effect("dies where a function says a size that is no number", () =>
     Effect.gen(function*() {

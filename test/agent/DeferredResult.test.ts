@@ -167,6 +167,26 @@ describe("A result that is given", () => {
     )
   )
 
+  it.effect("is no Promise that nobody awaited, nor an Effect that nobody ran", () =>
+    Effect.gen(function*() {
+      const state = yield* waiting
+      for (const unrun of [Promise.resolve(at), Effect.sync(() => at)]) {
+        assert.throws(
+          () => AgentState.giveResult(state, "a", unrun as never),
+          /What calls `giveResult` gave no value but an? (Promise|Effect)/
+        )
+      }
+      yield* inShop([], () =>
+        Effect.gen(function*() {
+          const session = yield* Session.make(clerk, { state })
+          const exit = yield* Effect.exit(
+            Effect.suspend(() => session.giveResult("a", Promise.resolve(at) as never))
+          )
+          assert.isTrue(Exit.hasDies(exit))
+          assert.lengthOf(AgentState.pendingResults(yield* session.state), 2)
+        }).pipe(Effect.scoped))
+    }))
+
   it.effect("counts once, and another one for its call is refused", () =>
     Effect.gen(function*() {
       const given = give(yield* waiting, "a", at)

@@ -72,6 +72,36 @@ describe("Tools of an MCP server", () => {
         ))))
       }))
 
+    it.effect("give the JSON of structured content if they give no words, also beside an image and in a failure", () =>
+      Effect.gen(function*() {
+        const agent = Agent.make("a", { toolkit: yield* make() })
+        yield* Effect.gen(function*() {
+          yield* Agent.run(agent, "Go")
+          assert.strictEqual(yield* toldOf("blank"), `{"lamps":3}`)
+          assert.strictEqual(yield* toldOf("refuse"), `{"code":7}`)
+          const drawn = (yield* MockModel.calls).at(-1)!.request.lastToolResults.find(({ id }) => id === "chart")
+          assert.deepStrictEqual(
+            drawn?.modelOutput?.map((part) => part.type === "text" ? part.text : part.mediaType),
+            ["image/png", `{"lamps":3}`]
+          )
+        }).pipe(Effect.provide(MockModel.layer(calling("chart", "blank", "refuse"))))
+      }))
+
+    it.effect("aren't made if it isn't clear which of them need approval", () =>
+      Effect.gen(function*() {
+        const wrong = Effect.fnUntraced(function*(needsApproval: unknown) {
+          const options = { needsApproval } as McpToolkit.Options
+          return String(yield* Effect.flip(Effect.catchDefect(make(options), (defect) => Effect.fail(defect))))
+        })
+        const option = "`needsApproval` of `McpToolkit.make`"
+        assert.strictEqual(yield* wrong(() => undefined), `TypeError: ${option} gave no boolean but undefined`)
+        assert.include(yield* wrong(() => Promise.resolve(true)), `${option} gave no boolean but a Promise`)
+        assert.strictEqual(
+          yield* wrong("destructiv"),
+          `TypeError: ${option} is a string, neither "destructive" nor a function`
+        )
+      }))
+
     it.effect("fail in sentences in a toolkit of McpClient's too", () =>
       Effect.gen(function*() {
         const client = yield* McpClient.McpClient

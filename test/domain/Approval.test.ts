@@ -268,6 +268,14 @@ describe("approve with other parameters", () => {
     assert.notInclude(sent, `{"of":"a"}`)
   })
 
+  it("isn't an approval with a Promise that nobody awaited", () => {
+    const params = Promise.resolve({ of: "first" }) as never
+    assert.throws(
+      () => AgentState.approve(desk, "first", { params }),
+      "What calls `approve` with `params` gave no value but a Promise"
+    )
+  })
+
   it("is a plain approval where they are what the model had asked for", () => {
     assert.deepStrictEqual(
       get(AgentState.approve(desk, "deep", { params: { of: "deep" } })),

@@ -157,6 +157,7 @@ describe("Conversation", () => {
       assert.deepStrictEqual(Conversation.truncate(self, 2).turns, self.turns.slice(-1))
       assert.deepStrictEqual(Conversation.truncate(self, 0).turns, [])
       assert.deepStrictEqual(Conversation.truncate(self, -1).turns, [])
+      for (const n of [0.5, Number.NaN]) assert.deepStrictEqual(Conversation.truncate(self, n).turns, [])
     })
 
     it("takes a user's turn without a word for no question", () => {

@@ -73,6 +73,7 @@ describe("Conversation.merge", () => {
     assert.deepStrictEqual(merged(further, base), further)
     assert.deepStrictEqual(merged(base, base), base)
     assert.deepStrictEqual(Result.getOrThrow(Conversation.merge(further)(base)), further)
+    assert.deepStrictEqual(Result.getOrThrow(Conversation.merge(further, undefined)(base)), further)
   })
 
   it("fails where both went on, and says how far", () => {

@@ -117,6 +117,28 @@ describe("Conversation.fromPrompt", () => {
     assert.deepStrictEqual(Conversation.fromPrompt(Prompt.empty), { conversation: { turns: [] }, repairs: [] })
   })
 
+  it("names what an untyped program gives in the place of a prompt", () => {
+    const messages = [{ role: "user", content: "Hello" }]
+    const issueOf = (given: unknown): string => {
+      const read = Result.try({
+        try: () => Conversation.fromPrompt(given as Prompt.Prompt),
+        catch: String
+      })
+      return Result.isFailure(read) ? read.failure : "none"
+    }
+    const make = "`Prompt.make` makes a prompt of a text or a list of messages"
+    for (const given of [undefined, {}, messages, "Hello"]) {
+      assert.strictEqual(issueOf(given), `TypeError: \`Conversation.fromPrompt\` got no prompt: ${make}`)
+    }
+    const wrong = [null, { role: "developer", content: [] }, { role: "assistant" }, { role: "user", content: "Hello" }]
+    for (const message of [...wrong, { role: "tool", content: [undefined] }]) {
+      assert.strictEqual(
+        issueOf({ content: [user(text("Hello")), message] }),
+        `TypeError: Message 1 of a prompt is no message: ${make}`
+      )
+    }
+  })
+
   it("names the assistant's turns by the given agent", () => {
     const prompt = Prompt.fromMessages([assistant(text("Hello."))])
     assert.deepStrictEqual(Conversation.fromPrompt(prompt).conversation.turns, [{
@@ -282,6 +304,22 @@ describe("Conversation.fromPrompt", () => {
         { _tag: "CallIdReplaced", message: 2, id: "a", replacement: "a-2" },
         { _tag: "CallIdReplaced", message: 4, id: "a", replacement: "a-3" }
       ])
+    })
+
+    it("takes as long as there are calls, though all have one id", () => {
+      const histories = [1000, 16_000].map((count) =>
+        Prompt.fromMessages(
+          Array.from({ length: count }, (_, at) => [assistant(call("")), tool(result("", at))]).flat()
+        )
+      )
+      const timeOf = (prompt: Prompt.Prompt): number => {
+        const before = performance.now()
+        Conversation.fromPrompt(prompt)
+        return performance.now() - before
+      }
+      const [short, long] = histories.map((prompt) => Math.min(timeOf(prompt), timeOf(prompt), timeOf(prompt)))
+      // What grows with the square of the length takes 256 times as long for it.
+      assert.isBelow(long! / short!, 50)
     })
 
     it("tells calls of one id in one message apart by name, then by order", () => {

@@ -58,7 +58,9 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Schema from "effect/Schema"
+import { kindOf } from "../../domain/Described.ts"
 import { from as nameFrom } from "../../domain/ToolName.ts"
+import * as Wanted from "../../domain/Wanted.ts"
 
 /** A text of a result, or a file with its data in base64. */
 const Piece = Schema.Union([
@@ -141,11 +143,18 @@ const pieceOf = (block: McpSchema.ContentBlock): Piece => {
 
 const textOf = (piece: Piece): string => "text" in piece ? piece.text : `[A file of type ${piece.mediaType}]`
 
-const resultOf = ({ content, structuredContent }: McpSchema.CallToolResult): McpResult => {
+const isSaid = (piece: Piece): boolean => "text" in piece && piece.text.trim() !== ""
+
+/** Returns the texts and files of a result. If the server sent structured content and no words, its JSON is the text. */
+const piecesOf = ({ content, structuredContent }: McpSchema.CallToolResult): ReadonlyArray<Piece> => {
   const pieces = content.map(pieceOf)
-  if (pieces.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent)
-  return pieces.every((piece) => "text" in piece) ? pieces.map(textOf).join("\n") : pieces
+  return structuredContent === undefined || pieces.some(isSaid)
+    ? pieces
+    : [...pieces.filter((piece) => !("text" in piece)), { text: JSON.stringify(structuredContent) }]
 }
+
+const resultOf = (pieces: ReadonlyArray<Piece>): McpResult =>
+  pieces.every((piece) => "text" in piece) ? pieces.map(textOf).join("\n") : pieces
 
 /** What the model reads. A text alone is the result itself. */
 const toModelOutput = (result: McpResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
@@ -191,10 +200,19 @@ const call = (client: McpClient.McpClient, name: string, tool: McpSchema.Tool) =
       client.callTool({ tool, arguments: params }),
       (error) => `The tool "${name}" failed: ${error.message}`
     )
-    if (result.isError !== true) return resultOf(result)
-    const said = result.content.map(pieceOf).map(textOf).join("\n")
+    const pieces = piecesOf(result)
+    if (result.isError !== true) return resultOf(pieces)
+    const said = pieces.map(textOf).join("\n")
     return yield* Effect.fail(said.trim() === "" ? `The tool "${name}" failed.` : said)
   })
+
+/** Returns the function that says which tools need approval. What an untyped program gives is checked, so that no tool runs by mistake. */
+const approvalBy = (needsApproval: NonNullable<Options["needsApproval"]>): (tool: McpSchema.Tool) => boolean => {
+  const option = "`needsApproval` of `McpToolkit.make`"
+  if (needsApproval === "destructive") return isDestructive
+  if (typeof needsApproval === "function") return (tool) => Wanted.boolean(option, needsApproval(tool))
+  throw new TypeError(`${option} is ${kindOf(needsApproval)}, neither "destructive" nor a function`)
+}
 
 /** Returns names that providers accept, each different from those before it. */
 const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): ReadonlyArray<string> => {
@@ -212,8 +230,8 @@ const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): Readonly
  *
  * **Details**
  *
- * - If the server returns only texts, the result is one text, in which they are joined by line breaks. If it returns only structured
- *   content, the result is its JSON, as a text. With images or other files, the result is a list, and the model gets the texts and files by
+ * - If the server returns only texts, the result is one text, in which they are joined by line breaks. If it returns structured content
+ *   and no words, its JSON is the text. With images or other files, the result is a list, and the model gets the texts and files by
  *   `toModelOutput`.
  * - If the server reports an error, the model reads the server's words. If the request fails, it reads a sentence.
  * - Letters that providers don't accept in names of tools become `_`. A name that would be too long, or equal to another, gets another end.
@@ -231,8 +249,8 @@ export const make = (
 ): Effect.Effect<Toolkit.WithHandler<Record<string, McpTool>>, McpClientError> =>
   Effect.flatMap(client.listTools(), (descriptors) => {
     const names = namesOf(descriptors, prefix)
-    const isApproved = needsApproval === "destructive" ? isDestructive : needsApproval
-    const tools = descriptors.map((descriptor, index) => toTool(names[index]!, descriptor, isApproved))
+    const isNeeded = approvalBy(needsApproval)
+    const tools = descriptors.map((descriptor, index) => toTool(names[index]!, descriptor, isNeeded))
     const toolkit = Toolkit.make(...tools)
     const handlers = Object.fromEntries(
       descriptors.map((descriptor, index) => [names[index]!, call(client, names[index]!, descriptor)])

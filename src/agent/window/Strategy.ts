@@ -3,12 +3,13 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import type { Turn } from "../../domain/StateSchema.ts"
 import * as Wanted from "../../domain/Wanted.ts"
 import * as Choosing from "../../domain/window/Choosing.ts"
 import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
 import type { Step } from "../definition/window/WindowType.ts"
-import { limitOf } from "./InvalidWindow.ts"
+import { InvalidWindow, limitOf, shown } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
 
@@ -30,7 +31,7 @@ type Any = Strategy<unknown, unknown>
  * may change turns.
  *
  * Turns that must stay are put back if it leaves them out, duplicates are removed, and open calls in changed turns are settled. If there is
- * still too much, the oldest turns are left out. If it returns no array, the run dies with a `TypeError`.
+ * still too much, the oldest turns are left out. If it returns no array of turns, the run dies with a `TypeError`.
  *
  * @category models
  * @since 0.1.0
@@ -52,16 +53,17 @@ export const fromSteps = (steps: ReadonlyArray<Step>): Strategy<never, never> =>
 const choosing = (choose: Choosing.Choose, isLimit = false): Strategy =>
   fromSteps([{ _tag: "Choose", choose, isLimit, needsNoLimit: isLimit }])
 
-/** The steps of a strategy. */
-export const stepsOf = (self: AnyInput): ReadonlyArray<Step> =>
-  typeof self === "function"
-    ? [{
-      _tag: "Choose",
-      choose: Choosing.byFunction((turns, room) => Wanted.turns("The strategy of a context window", self(turns, room))),
-      isLimit: false,
-      needsNoLimit: true
-    }]
-    : self[TypeId].steps
+/** The steps of a strategy. Throws `InvalidWindow` if an untyped program gave something else. */
+export const stepsOf = (self: AnyInput): ReadonlyArray<Step> => {
+  if (typeof self === "function") {
+    const choose = Choosing.byFunction((turns, room) =>
+      Wanted.turns("The strategy of a context window", self(turns, room))
+    )
+    return [{ _tag: "Choose", choose, isLimit: false, needsNoLimit: true }]
+  }
+  if (Predicate.hasProperty(self, TypeId)) return self[TypeId].steps
+  throw new InvalidWindow({ option: "strategy", issue: `is ${shown(self)}, neither a strategy nor a function` })
+}
 
 /**
  * Leaves out the oldest turns, as many as have to go. A window without a strategy does this, and so does any window after its strategy if

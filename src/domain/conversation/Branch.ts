@@ -5,6 +5,7 @@
  */
 import * as Equal from "effect/Equal"
 import { dual } from "effect/Function"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { ErrorClass } from "../ErrorClass.ts"
@@ -177,7 +178,7 @@ export const merge: {
   (fork: Conversation, options?: MergeOptions): (self: Conversation) => Result.Result<Conversation, Diverged>
   (self: Conversation, fork: Conversation, options?: MergeOptions): Result.Result<Conversation, Diverged>
 } = dual(
-  (args) => args.length >= 2 && "turns" in args[1],
+  (args) => Predicate.hasProperty(args[1], "turns"),
   (self: Conversation, fork: Conversation, options?: MergeOptions): Result.Result<Conversation, Diverged> => {
     const both = joined(self.turns, fork.turns, join)
     const common = both.length

@@ -364,7 +364,7 @@ export const truncate: {
   (n: number): (self: Conversation) => Conversation
   (self: Conversation, n: number): Conversation
 } = dual(2, (self: Conversation, n: number): Conversation => {
-  const kept = n <= 0 ? [] : self.turns.slice(-n)
+  const kept = n >= 1 ? self.turns.slice(-n) : []
   if (kept.length === self.turns.length) return self
   const start = kept.findIndex(isQuestion)
   return { turns: start <= 0 ? kept : kept.slice(start) }

@@ -12,6 +12,7 @@ import { isSilent } from "../conversation/Sending.ts"
 import { callIds, settleOpenCalls } from "../conversation/Turns.ts"
 import { counted } from "../Described.ts"
 import type { Assistant, Turn } from "../StateSchema.ts"
+import * as Wanted from "../Wanted.ts"
 import { hasRoom, type Room, tokensIn, type WindowTurn } from "./WindowTurn.ts"
 
 /** Chooses which turns are sent; `tokens` is the sum of all turns' tokens. */
@@ -128,6 +129,8 @@ const legal = (chosen: ReadonlyArray<WindowTurn>, { count }: Room): ReadonlyArra
   })
 }
 
+const made = (turn: Turn, { count }: Room): WindowTurn => ({ turn, index: -1, tokens: count(turn), stays: undefined })
+
 /**
  * Chooses by any function of turns. Turns that must stay are put back, repeated turns are dropped, and turns that the function made are
  * made legal.
@@ -137,7 +140,7 @@ export const byFunction =
     const known = new Map(turns.map((each) => [each.turn, each]))
     const chosen = Array.from(
       new Set(f(turns, room)),
-      (turn): WindowTurn => known.get(turn) ?? { turn, index: -1, tokens: room.count(turn), stays: undefined }
+      (turn): WindowTurn => known.get(turn) ?? made(Wanted.turn("The strategy of a context window", turn), room)
     )
     return legal(putBack(chosen, turns), room)
   }

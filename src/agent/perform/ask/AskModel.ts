@@ -20,6 +20,7 @@ import * as ChatContent from "./ChatContent.ts"
 import type * as HeldBack from "./HeldBack.ts"
 import { makePrompt } from "./MakePrompt.ts"
 import type { RequestPrompt } from "./RequestPrompt.ts"
+import { orUnasked } from "./Unasked.ts"
 
 /** An answer, and how many tokens the context window counted for its request. */
 export interface Counted extends Answer.Answer {
@@ -102,9 +103,13 @@ export const askUnguarded = (loop: Loop.Loop): Effect.Effect<void, unknown, unkn
   return ChatContent.telling(loop, true, asking)
 }
 
-/** Asks the model and emits its answer. Fails with `ModelCallFailed` after the last attempt. */
+/**
+ * Asks the model and emits its answer, unless a summary that was made for the request has used up a limit. Fails with `ModelCallFailed`
+ * after the last attempt.
+ */
 export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
   Effect.suspend(() => {
     const guard = guardOf(loop.definition)
-    return guard === undefined ? askUnguarded(loop) : guard.askModel(loop)
+    const asking = guard === undefined ? askUnguarded(loop) : guard.askModel(loop)
+    return loop.definition.contextWindow === undefined ? asking : orUnasked(asking)
   })

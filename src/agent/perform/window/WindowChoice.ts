@@ -19,6 +19,7 @@ import * as Telemetry from "../../journal/Telemetry.ts"
 import { Fail } from "../../rules/Decision.ts"
 import * as OwnModel from "../ask/OwnModel.ts"
 import type { PromptCache } from "../ask/PromptCache.ts"
+import { unlessDecided } from "../ask/Unasked.ts"
 import type { Beside, Choice } from "./Choice.ts"
 import { Counter } from "./TokenCounter.ts"
 import { Entries } from "./WindowTurns.ts"
@@ -103,7 +104,7 @@ const going = (
   })
 }
 
-/** Lets turns be summarized, and emits the event. */
+/** Lets turns be summarized, and emits the event. A summary has a price, so the limits are checked again. */
 const summarize = Effect.fnUntraced(function*(
   loop: Loop.Loop,
   entries: Entries,
@@ -124,6 +125,7 @@ const summarize = Effect.fnUntraced(function*(
     ...used
   })
   yield* loop.journal.flush
+  yield* unlessDecided(loop)
 })
 
 /** Returns a conversation as it will be once turns are summarized, with a placeholder for the summary. */
