@@ -57,6 +57,7 @@ export {
   ConversationUnreadable,
   DefinitionChanged,
   EventsGone,
+  NotBegun,
   Reason,
   WaitsForItself
 } from "./ConversationError.ts"
