@@ -139,17 +139,15 @@ const make = Effect.gen(function*() {
     id: string,
     beginning: Conversation.Beginning,
     key?: string
-  ): Effect.Effect<number, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
+  ): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
     runs.begin(
       tenant,
       id,
       asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) }))
     ).pipe(
       Effect.map(({ cursor }) => cursor),
-      Effect.catch((
-        error
-      ): Effect.Effect<never, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
-        error instanceof Unavailable || error instanceof TooManyRequests
+      Effect.catch((error): Effect.Effect<never, NotBegun | ApprovalNotFound> =>
+        error instanceof Unavailable || error instanceof TooManyRequests || error instanceof ConversationNotFound
           ? Effect.fail(error)
           : reasonOf(error) === "ConversationBusy"
           ? Effect.fail(new ConversationBusy({ conversation: id }))
