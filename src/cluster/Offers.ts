@@ -10,6 +10,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
 import { pendingApprovals } from "../domain/Approval.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Begun, Kind, View } from "./Beginning.ts"
@@ -28,6 +29,7 @@ export class Offers {
   readonly #activation: Activation
   readonly #messages: Messages
   readonly #wake: (key: string) => Effect.Effect<void, unknown>
+  readonly #alone = Semaphore.makeUnsafe(1)
   #offer: Offer | undefined
 
   constructor(
@@ -45,23 +47,16 @@ export class Offers {
   /** Begins something, and returns once it is stored. */
   begin(key: string, what: Kind): Effect.Effect<Begun, ConversationError> {
     return this.#activation.with((live) =>
-      Effect.gen({ self: this }, function*() {
-        if (this.#offer?.key === key) return { cursor: yield* Deferred.await(this.#offer.taken), isNew: false }
-        const cursor = yield* this.#messages.cursorOf(key)
-        if (cursor !== undefined) return { cursor, isNew: false }
-        if (this.#isBusy(live)) {
-          return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
-        }
-        const offer: Offer = { key, what, taken: Deferred.makeUnsafe() }
-        this.#offer = offer
-        yield* this.#wake(key).pipe(
+      Effect.flatMap(this.#alone.withPermit(this.#offered(live, key, what)), ({ cursor, isNew, offer }) => {
+        if (offer === undefined) return Effect.succeed({ cursor, isNew })
+        const waking = !isNew ? Effect.void : this.#wake(key).pipe(
           Effect.orDie,
           Effect.onError((cause) => {
             this.#end(offer)
             return Deferred.failCause(offer.taken, cause)
           })
         )
-        return { cursor: yield* Deferred.await(offer.taken), isNew: true }
+        return Effect.map(Effect.andThen(waking, Deferred.await(offer.taken)), (cursor) => ({ cursor, isNew }))
       })
     )
   }
@@ -110,6 +105,21 @@ export class Offers {
         return { state, cursor: events, isRunning: this.#isBusy(live) }
       })
     )
+  }
+
+  /** Returns the cursor of a key that was taken, or what is offered under it. Between looking for it and offering it, nobody else does. */
+  #offered(live: Live, key: string, what: Kind) {
+    return Effect.gen({ self: this }, function*() {
+      if (this.#offer?.key === key) return { offer: this.#offer, isNew: false } as const
+      const cursor = yield* this.#messages.cursorOf(key)
+      if (cursor !== undefined) return { cursor, isNew: false } as const
+      if (this.#isBusy(live)) {
+        return yield* Effect.fail(new ConversationError({ reason: new ConversationBusy({ id: this.#id }) }))
+      }
+      const offer: Offer = { key, what, taken: Deferred.makeUnsafe() }
+      this.#offer = offer
+      return { offer, isNew: true } as const
+    })
   }
 
   #isBusy({ journal }: Live): boolean {

@@ -129,6 +129,27 @@ describe("What a conversation takes in at once", () => {
       assert.strictEqual((yield* idle(chat)).state.conversation.turns.at(-1)?._tag, "Assistant")
     }))
 
+  it.live("is one message for all that send its key at once, also while the log is being looked through", () =>
+    Effect.gen(function*() {
+      const inner = yield* Effect.map(
+        Layer.build(ConversationStore.layerMemory),
+        Context.get(ConversationStore.ConversationStore)
+      )
+      const find: ConversationStore.Service["find"] = (id, key) => Effect.delay(inner.find(id, key), "20 millis")
+      const Desk = Conversation.make("Desk", clerk)
+      const layer = Desk.layer.pipe(
+        Layer.provide(Layer.succeed(ConversationStore.ConversationStore, { ...inner, find }))
+      )
+      const model = MockModel.make(() => "An answer.")
+      const runner = yield* (yield* makeCluster).start(layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      const begin = chat.begin({ _tag: "Say", input: "Hello" }, { key: "m1" })
+      const begun = yield* Effect.all([begin, begin, Effect.delay(begin, "30 millis")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(begun.map(({ cursor }) => cursor), [0, 0, 0])
+      assert.lengthOf(begun.filter(({ isNew }) => isNew), 1)
+      assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 2)
+    }))
+
   it.live("is refused, with its key unused, where the conversation can't be opened or the key was cancelled", () =>
     Effect.gen(function*() {
       let isBroken = true
