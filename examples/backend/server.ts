@@ -7,6 +7,7 @@ import { HttpRouter } from "effect/http"
 import { createServer, type Server } from "node:http"
 import { Settings } from "./config.ts"
 import * as Routes from "./http/routes.ts"
+import * as Unheard from "./http/unheard.ts"
 import * as Scheduler from "./scheduler.ts"
 import * as Approvals from "./service/Approvals.ts"
 import * as Conversations from "./service/Conversations.ts"
@@ -45,12 +46,12 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const { arrival, host, port } = yield* Settings
   const requestTimeout = Duration.toMillis(arrival)
   // Node looks now and then for requests that take longer.
-  const server = createServer({
+  const server = Unheard.answer(createServer({
     keepAliveTimeout,
     requestTimeout,
     headersTimeout: requestTimeout,
     connectionsCheckingInterval: requestTimeout / 10
-  })
+  }))
   const turns = Scheduler.make()
   server.on("connection", turns.connected)
   return shutdown(server).pipe(

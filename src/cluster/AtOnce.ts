@@ -18,14 +18,18 @@ export interface Client<out X = ClusterError> {
    * says is stored after the guardrails have checked it, in the form that they let pass.
    *
    * Fails with `ConversationError`: its `reason` is `ConversationBusy` if something is under way, `NotAwaitingApproval` if the call doesn't
-   * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them.
+   * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them. It is `NotBegun` if the key was
+   * cancelled, or the run failed before anything was stored.
    */
   readonly begin: (
     beginning: Beginning.Beginning,
     options?: Keyed
   ) => Effect.Effect<Beginning.Begun, ConversationError | X>
 
-  /** Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. */
+  /**
+   * Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. What is
+   * being taken in begins first, so `Resume` continues it.
+   */
   readonly stop: Effect.Effect<boolean, ConversationError | X>
 
   /** Returns the stored state, the number of its last event, and whether something is under way. */

@@ -59,6 +59,7 @@ export {
   ConversationUnreadable,
   DefinitionChanged,
   EventsGone,
+  NotBegun,
   Reason,
   WaitsForItself
 } from "./ConversationError.ts"

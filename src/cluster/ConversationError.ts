@@ -62,6 +62,18 @@ export class ConversationBusy extends ErrorClass<ConversationBusy>("troupe/clust
 }, ({ id }) => `Conversation "${id}" has something under way`) {}
 
 /**
+ * What was to begin isn't in the log: its key was cancelled, or its run failed before anything was stored, as when the services of the
+ * conversation couldn't be made.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NotBegun extends ErrorClass<NotBegun>("troupe/cluster")("NotBegun", {
+  id: Schema.String,
+  issue: Schema.String
+}, ({ id, issue }) => `Nothing was begun in conversation "${id}": ${issue}`) {}
+
+/**
  * What a conversation runs, such as a tool's handler, asked the same conversation for something and would have waited for its own end.
  * `post` doesn't wait.
  *
@@ -103,6 +115,7 @@ export const Reason = Schema.Union([
   ConversationUnreadable,
   ConversationExists,
   ConversationBusy,
+  NotBegun,
   EventsGone,
   WaitsForItself
 ])

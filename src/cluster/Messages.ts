@@ -22,9 +22,9 @@ import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
-import type { Answer, NotBegun } from "./Answer.ts"
+import type { Answer, NotBegun as Failed } from "./Answer.ts"
 import type { Kind } from "./Beginning.ts"
-import { ConversationError, ConversationExists } from "./ConversationError.ts"
+import { ConversationError, ConversationExists, NotBegun } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
 import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
@@ -48,10 +48,14 @@ interface Run {
 }
 
 /** Returns the error of a run that failed and stored no answer, or `undefined` if it didn't fail. */
-const notBegun = (exit: Exit.Exit<unknown, unknown>): NotBegun | undefined =>
+const notBegun = (exit: Exit.Exit<unknown, unknown>): Failed | undefined =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? undefined
     : failureOf(Cause.map(exit.cause, (error) => isSessionError(error) ? error.reason : error))
+
+/** Whether a stored answer says that its message was cancelled. */
+const isCancelled = (answer: string | undefined): boolean =>
+  answer !== undefined && (JSON.parse(answer) as Answer).status === "Cancelled"
 
 const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
   error instanceof NotAwaitingApproval || error instanceof NotAwaitingResult
@@ -107,14 +111,15 @@ export class Messages {
 
   /**
    * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a
-   * number after which reading fails with `EventsGone`.
+   * number after which reading fails with `EventsGone`. One that was cancelled before it began wasn't taken.
    */
   cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
-    return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ taken }) => {
+    return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ answer, taken }) => {
       if (taken === undefined) return Effect.succeed(undefined)
       if (taken.text === "") return Effect.succeed(Math.max(0, taken.lastEvent - 1))
       return Effect.mapBoth(Effect.fromResult(Kept.entryFromText(taken.text)), {
-        onSuccess: ({ events }) => taken.lastEvent - events.length,
+        onSuccess: ({ events }) =>
+          events.length === 0 && isCancelled(answer) ? undefined : taken.lastEvent - events.length,
         onFailure: unreadable(this.#id)
       })
     })
@@ -210,13 +215,14 @@ export class Messages {
           if (unfinished === key) return finished
         }
         if (journal.kept.cancelled.has(key)) return yield* journal.answer(key)
-        return yield* this.#opened(live, key, (session) => {
+        const isOffered = onTaken !== undefined
+        return yield* this.#opened(live, key, isOffered, (session) => {
           journal.takeNext(key, onTaken)
           const beginning = Effect.onError(
             Effect.suspend(() => begin(session)),
             () => Effect.sync(() => journal.takeNext(undefined))
           )
-          return Effect.flatMap(beginning, (running) => this.#run(live, key, running))
+          return Effect.flatMap(beginning, (running) => this.#run(live, key, isOffered, running))
         })
       })
     )
@@ -226,7 +232,7 @@ export class Messages {
   #finish(live: Live, key: string): Effect.Effect<Answer, Failure> {
     return live.journal.kept.cancelled.has(key)
       ? live.journal.answer(key)
-      : this.#opened(live, key, (session) => this.#run(live, key, session.stream()))
+      : this.#opened(live, key, false, (session) => this.#run(live, key, false, session.stream()))
   }
 
   /**
@@ -236,6 +242,7 @@ export class Messages {
   #opened(
     live: Live,
     key: string,
+    isOffered: boolean,
     f: (session: Session.Session<unknown, unknown>) => Effect.Effect<Answer, Failure>
   ): Effect.Effect<Answer, Failure> {
     return Effect.catchCauseIf(
@@ -244,13 +251,13 @@ export class Messages {
       (cause) =>
         Effect.andThen(
           Effect.logError("A message can't be handled", cause),
-          live.journal.answer(key, notBegun(Exit.failCause(cause)))
+          this.#unanswered(live, key, isOffered, Exit.failCause(cause))
         )
     )
   }
 
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, the next owner handles it. */
-  #run(live: Live, key: string, running: Running): Effect.Effect<Answer, Failure> {
+  #run(live: Live, key: string, isOffered: boolean, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
     // An observer sees a piece before anything behind it is stored.
     const told = Observer.observe(Stream.runDrain(running), (event) =>
@@ -278,7 +285,22 @@ export class Messages {
     return Effect.flatMap(ending, (exit) =>
       journal.answered?.key === key
         ? Effect.succeed(journal.answered.answer)
-        : journal.answer(key, notBegun(exit)))
+        : this.#unanswered(live, key, isOffered, exit))
+  }
+
+  /** Answers a message whose run stored no answer. What was only offered stays out of the log, and its key can be used again. */
+  #unanswered(
+    { journal }: Live,
+    key: string,
+    isOffered: boolean,
+    exit: Exit.Exit<unknown, unknown>
+  ): Effect.Effect<Answer, Failure> {
+    const error = notBegun(exit)
+    if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || journal.kept.message === key) {
+      return journal.answer(key, error)
+    }
+    const issue = error?.message ?? "it was cancelled before"
+    return Effect.fail(new ConversationError({ reason: new NotBegun({ id: this.#id, issue }) }))
   }
 
   #find(key: string) {

@@ -14,7 +14,7 @@ import * as Semaphore from "effect/Semaphore"
 import { pendingApprovals } from "../domain/Approval.ts"
 import type { Activation, Live } from "./Activation.ts"
 import type { Begun, Kind, View } from "./Beginning.ts"
-import { ConversationBusy, ConversationError } from "./ConversationError.ts"
+import { ConversationBusy, ConversationError, NotBegun } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
 import type { Messages } from "./Messages.ts"
 
@@ -97,9 +97,12 @@ export class Offers {
       return running.pipe(
         Effect.onExit((exit) => {
           this.#end(offer)
-          return Exit.isFailure(exit)
-            ? Deferred.failCause(offer.taken, exit.cause)
-            : Deferred.succeed(offer.taken, before ?? exit.value.cursor)
+          if (Exit.isFailure(exit)) return Deferred.failCause(offer.taken, exit.cause)
+          // One that is resumed though it has ended gets an answer without an event.
+          const { cursor, status } = exit.value
+          return before === undefined && status === "Cancelled"
+            ? Deferred.fail(offer.taken, this.#notBegun)
+            : Deferred.succeed(offer.taken, before ?? cursor)
         }),
         Effect.asVoid
       )
@@ -137,13 +140,28 @@ export class Offers {
     if (this.#offer === offer) this.#offer = undefined
   }
 
-  #stopped(key: string): Effect.Effect<boolean, ConversationError> {
-    // The messages behind it may be under way by then.
-    const isOver = this.#activation.with((live) => Effect.sync(() => !this.#underWay(live).includes(key)))
-    const over: Effect.Effect<boolean, ConversationError> = Effect.flatMap(
-      isOver,
-      (isOver) => isOver ? Effect.succeed(true) : Effect.delay(over, "5 millis")
+  get #notBegun(): ConversationError {
+    return new ConversationError({ reason: new NotBegun({ id: this.#id, issue: "its key was cancelled before" }) })
+  }
+
+  /** Waits until something holds. */
+  #until(holds: (live: Live) => boolean): Effect.Effect<void, ConversationError> {
+    return Effect.flatMap(
+      this.#activation.with((live) => Effect.sync(() => holds(live))),
+      (isSo) => isSo ? Effect.void : Effect.delay(Effect.suspend(() => this.#until(holds)), "5 millis")
     )
-    return Effect.andThen(this.#messages.cancel(key), Effect.suspend(() => over))
+  }
+
+  /**
+   * Stops a message. One that hasn't begun yet would leave nothing of what was said if its key were cancelled, so it begins first. The
+   * messages behind it may be under way when it has ended.
+   */
+  #stopped(key: string): Effect.Effect<boolean, ConversationError> {
+    const hasBegun = (live: Live) => this.#messages.running === key || live.journal.kept.message === key
+    return this.#until((live) => hasBegun(live) || this.#offer?.key !== key).pipe(
+      Effect.andThen(this.#activation.with((live) => hasBegun(live) ? this.#messages.cancel(key) : Effect.void)),
+      Effect.andThen(this.#until((live) => !this.#underWay(live).includes(key))),
+      Effect.as(true)
+    )
   }
 }

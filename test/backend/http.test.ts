@@ -197,21 +197,43 @@ describe("bad input", () => {
       }
     }))
 
-  it.live("that arrives too slowly is ended with 408", () =>
-    Effect.gen(function*() {
-      const serving = yield* serve({ settings: { arrival: Duration.millis(300) } })
-      const { url } = serving
-      const { id } = yield* serving.open()
-      const answer = yield* Effect.callback<string>((resume) => {
-        const socket = connect(Number(new URL(url).port), "127.0.0.1")
-        let answer = ""
-        socket.setEncoding("utf8").on("error", () => {}).on("data", (data) => answer += data)
-        socket.on("close", () => resume(Effect.succeed(answer)))
-        socket.write(`POST /v1/conversations/${id}/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n`)
-        socket.write(`authorization: Bearer ${tokenOf("ada")}\r\ncontent-type: application/json\r\n\r\n{`)
-      })
-      assert.match(answer, /^HTTP\/1\.1 408 /)
-    }), 5000)
+  it.live(
+    "that arrives too slowly, or isn't HTTP, is ended with a problem document, and no response is broken into",
+    () =>
+      Effect.gen(function*() {
+        const serving = yield* serve({ settings: { arrival: Duration.millis(300) } })
+        const { url } = serving
+        const { id } = yield* serving.open()
+        const send = (text: string, later = "") =>
+          Effect.callback<string>((resume) => {
+            const socket = connect(Number(new URL(url).port), "127.0.0.1")
+            let answer = ""
+            socket.setEncoding("utf8").on("error", () => {}).on("data", (data: string) => {
+              if (later !== "" && answer === "") socket.write(later)
+              answer += data
+            })
+            socket.on("close", () => resume(Effect.succeed(answer)))
+            socket.write(text)
+          })
+        const head = `host: x\r\nauthorization: Bearer ${tokenOf("ada")}\r\n`
+        const slow =
+          `POST /v1/conversations/${id}/messages HTTP/1.1\r\n${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{`
+        const large = `GET /health HTTP/1.1\r\nhost: x\r\nx: ${"x".repeat(20_000)}\r\n\r\n`
+        for (
+          const [text, status] of [[slow, 408], ["GET /he", 408], ["What?\r\n\r\n", 400], [large, 431]] as const
+        ) {
+          const answer = yield* send(text)
+          const [headers, body] = answer.split("\r\n\r\n")
+          assert.match(headers!, new RegExp(`^HTTP/1\\.1 ${status} `))
+          assert.match(headers!, /\r\ncontent-type: application\/problem\+json\r\n/)
+          assert.include(JSON.parse(body!), { status, type: "about:blank" })
+        }
+        const stream = yield* send(`GET /v1/conversations/${id}/events HTTP/1.1\r\n${head}\r\n`, "What?\r\n\r\n")
+        assert.match(stream, /^HTTP\/1\.1 200 /)
+        assert.notInclude(stream, "problem+json")
+      }),
+    5000
+  )
 
   it.live("that makes something break down is answered without its inside", () =>
     Effect.gen(function*() {

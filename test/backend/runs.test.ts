@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import * as Agents from "../../examples/backend/service/Agents.ts"
@@ -109,6 +110,37 @@ describe("a run", () => {
       assert.isTrue(yield* wasAborted)
       assert.deepEqual(yield* conversations.list(), [])
     }))
+
+  for (const [when, isCounted] of [["waits for its place", false], ["is about to begin", true]] as const) {
+    it.live(`isn't begun in a conversation that is removed while its message ${when}, of which nothing is kept`, () =>
+      Effect.gen(function*() {
+        const store = yield* folder()
+        const [came, may] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const wait = Effect.andThen(Deferred.succeed(came, undefined), Deferred.await(may))
+        const wrap = ({ list, logs }: Kept): Kept => ({
+          logs,
+          list: {
+            ...list,
+            reserve: (...args) =>
+              isCounted
+                ? Effect.tap(list.reserve(...args), () => wait)
+                : Effect.andThen(wait, list.reserve(...args))
+          }
+        })
+        const serving = yield* serve({ agents: gated().agents, store, wrap })
+        const { conversations, id, params } = yield* serving.open()
+        const saying = yield* Effect.forkChild(Effect.flip(conversations.say({ params, payload: { text: "Hello" } })))
+        yield* Deferred.await(came)
+        yield* conversations.remove({ params })
+        yield* Deferred.succeed(may, undefined)
+        assert.deepInclude(yield* Fiber.join(saying), { _tag: "ConversationNotFound", conversation: id })
+        const kept = yield* Effect.provide(
+          Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT conversation FROM troupe_conversation_log`),
+          store.context
+        )
+        assert.deepEqual(kept, [])
+      }))
+  }
 
   it.live("tells of its failure, and can be resumed", () =>
     Effect.gen(function*() {

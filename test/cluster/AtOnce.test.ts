@@ -138,6 +138,90 @@ describe("What a conversation takes in at once", () => {
       assert.strictEqual(state.conversation.turns.at(-1)?._tag, "Assistant")
     }), 20_000)
 
+  it.live("is in the log also when it is stopped while it is being taken in, and can be resumed", () =>
+    Effect.gen(function*() {
+      const inner = yield* Effect.map(
+        Layer.build(ConversationStore.layerMemory),
+        Context.get(ConversationStore.ConversationStore)
+      )
+      const [looked, may] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      let looks = 0
+      // The first look at a key is that of the request, the second that of the message which runs it.
+      const find: ConversationStore.Service["find"] = (id, key) =>
+        ++looks === 2
+          ? Deferred.succeed(looked, undefined).pipe(
+            Effect.andThen(Deferred.await(may)),
+            Effect.andThen(inner.find(id, key))
+          )
+          : inner.find(id, key)
+      const Desk = Conversation.make("Desk", clerk)
+      const layer = Desk.layer.pipe(
+        Layer.provide(Layer.succeed(ConversationStore.ConversationStore, { ...inner, find }))
+      )
+      const { go, model } = yield* gate
+      const runner = yield* (yield* makeCluster).start(layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      const hello = { _tag: "Say", input: "Hello" } as const
+      const beginning = yield* Effect.forkChild(chat.begin(hello, { key: "m1" }), { startImmediately: true })
+      yield* Deferred.await(looked)
+      const stopping = yield* Effect.forkChild(chat.stop, { startImmediately: true })
+      yield* Effect.sleep("50 millis")
+      yield* Deferred.succeed(may, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(beginning), { cursor: 0, isNew: true })
+      assert.isTrue(yield* Fiber.join(stopping))
+      const { cursor, isRunning, state } = yield* chat.view
+      assert.deepStrictEqual([isRunning, state.conversation.turns.map(({ _tag }) => _tag)], [false, ["User"]])
+      assert.isAbove(cursor, 0)
+      yield* go
+      yield* chat.begin({ _tag: "Resume" })
+      assert.strictEqual((yield* idle(chat)).state.conversation.turns.at(-1)?._tag, "Assistant")
+    }))
+
+  it.live("is one message for all that send its key at once, also while the log is being looked through", () =>
+    Effect.gen(function*() {
+      const inner = yield* Effect.map(
+        Layer.build(ConversationStore.layerMemory),
+        Context.get(ConversationStore.ConversationStore)
+      )
+      const find: ConversationStore.Service["find"] = (id, key) => Effect.delay(inner.find(id, key), "20 millis")
+      const Desk = Conversation.make("Desk", clerk)
+      const layer = Desk.layer.pipe(
+        Layer.provide(Layer.succeed(ConversationStore.ConversationStore, { ...inner, find }))
+      )
+      const model = MockModel.make(() => "An answer.")
+      const runner = yield* (yield* makeCluster).start(layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      const begin = chat.begin({ _tag: "Say", input: "Hello" }, { key: "m1" })
+      const begun = yield* Effect.all([begin, begin, Effect.delay(begin, "30 millis")], { concurrency: "unbounded" })
+      assert.deepStrictEqual(begun.map(({ cursor }) => cursor), [0, 0, 0])
+      assert.lengthOf(begun.filter(({ isNew }) => isNew), 1)
+      assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 2)
+    }))
+
+  it.live("is refused, with its key unused, where the conversation can't be opened or the key was cancelled", () =>
+    Effect.gen(function*() {
+      let isBroken = true
+      const services = Effect.suspend(() => isBroken ? Effect.die(new Error("a bug")) : Effect.succeed(Context.empty()))
+      const Desk = Conversation.make("Desk", clerk, { services: () => services })
+      const model = MockModel.make(() => "An answer.")
+      const runner = yield* (yield* makeCluster).start(Desk.layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* runner.provide(Desk.client))("1")
+      const hello = { _tag: "Say", input: "Hello" } as const
+      for (const _ of [1, 2]) {
+        const refused = yield* Effect.flip(chat.begin(hello, { key: "m1" }))
+        assert.strictEqual(reasonOf(refused), "NotBegun")
+        assert.include(refused.message, "a bug")
+      }
+      isBroken = false
+      yield* chat.cancel("m2")
+      for (const _ of [1, 2]) {
+        assert.strictEqual(reasonOf(yield* Effect.flip(chat.begin(hello, { key: "m2" }))), "NotBegun")
+      }
+      assert.strictEqual((yield* chat.view).state.conversation.turns.length, 0)
+      assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: 0, isNew: true })
+      assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 2)
+    }))
+
   it.live("answers calls together where that is wanted, and tells who asks for a call that isn't there", () =>
     Effect.gen(function*() {
       const call = (id: string) => MockResponse.toolCall("pay", {}, { id })

@@ -23,15 +23,26 @@ const titles: Record<number, string> = {
   408: "The request took too long",
   413: "The body is too large",
   415: "A body of that type isn't understood",
+  431: "The headers are too large",
   500: "The service broke down",
   503: "The service can't do that now"
 }
 
-const problem = (status: number, members?: { readonly detail?: string }, headers?: Record<string, string>) =>
-  HttpServerResponse.jsonUnsafe(
-    { type: ProblemDetails.blankType, status, title: titles[status] ?? "The request failed", ...members },
-    { status, contentType: ProblemDetails.contentType, headers: headers ?? {} }
-  )
+/** The document of a status as text. */
+export const documentOf = (status: number, members?: { readonly detail?: string }) => ({
+  body: JSON.stringify({
+    type: ProblemDetails.blankType,
+    status,
+    title: titles[status] ?? "The request failed",
+    ...members
+  }),
+  contentType: ProblemDetails.contentType
+})
+
+const problem = (status: number, members?: { readonly detail?: string }, headers?: Record<string, string>) => {
+  const { body, contentType } = documentOf(status, members)
+  return HttpServerResponse.text(body, { status, contentType, headers: headers ?? {} })
+}
 
 /** The paths of the API as patterns, with the methods that each one takes. */
 const routes = Object.values(Api.groups).flatMap((group) =>
@@ -64,7 +75,7 @@ const isTooLarge = (error: unknown): boolean =>
   error.reason.reason === "BodyTooLarge"
 
 /** What goes with every response: it is for whoever asked, for now, and of the type that it says. */
-const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
+export const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
 
 /** A page that says nothing else may load and send nothing elsewhere, whatever stands in it. */
 const policy = {

@@ -133,23 +133,35 @@ const make = Effect.gen(function*() {
     return { ...summaryOf(row), isRunning, state, cursor, changes: row.changes, approvals: approvalsOf(state) }
   })
 
+  const stop = (id: string) => reached(asked(desk(id).stop))
+
+  /** Removes what is kept of a conversation. */
+  const clear = (id: string) =>
+    Effect.andThen(stop(id), Effect.andThen(reached(asked(desk(id).remove)), agents.forget(id)))
+
+  /** What began behind a removal would be kept, and nobody would find it. A store that can't say so doesn't undo what was taken in. */
+  const clearIfGone = (tenant: string, id: string) =>
+    find(tenant, id).pipe(
+      Effect.catchTag("Unavailable", () => Effect.void),
+      Effect.tapErrorTag("ConversationNotFound", () => clear(id))
+    )
+
   /** Begins something, and gives the cursor before what comes of it. */
   const begin = (
     tenant: string,
     id: string,
     beginning: Conversation.Beginning,
     key?: string
-  ): Effect.Effect<number, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
+  ): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
     runs.begin(
       tenant,
       id,
       asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) }))
     ).pipe(
+      Effect.tap(({ isNew }) => isNew ? clearIfGone(tenant, id) : Effect.void),
       Effect.map(({ cursor }) => cursor),
-      Effect.catch((
-        error
-      ): Effect.Effect<never, ApprovalNotFound | ConversationBusy | TooManyRequests | Unavailable> =>
-        error instanceof Unavailable || error instanceof TooManyRequests
+      Effect.catch((error): Effect.Effect<never, NotBegun | ApprovalNotFound> =>
+        error instanceof Unavailable || error instanceof TooManyRequests || error instanceof ConversationNotFound
           ? Effect.fail(error)
           : reasonOf(error) === "ConversationBusy"
           ? Effect.fail(new ConversationBusy({ conversation: id }))
@@ -187,8 +199,6 @@ const make = Effect.gen(function*() {
       orElse: () => Effect.fail(new ConversationBusy({ conversation: id }))
     }).pipe(Effect.catchTag("ApprovalNotFound", () => Effect.fail(new ApprovalNotFound({ call: callId }))))
   }
-
-  const stop = (id: string) => reached(asked(desk(id).stop))
 
   return Conversations.of({
     open: Effect.fnUntraced(function*(tenant) {
@@ -261,12 +271,7 @@ const make = Effect.gen(function*() {
         )
       ),
     cancel: (tenant, id) => Effect.andThen(Effect.andThen(find(tenant, id), stop(id)), read(tenant, id)),
-    remove: (tenant, id) =>
-      find(tenant, id).pipe(
-        Effect.andThen(stop(id)),
-        Effect.andThen(reached(asked(desk(id).remove))),
-        Effect.andThen(agents.forget(id))
-      ),
+    remove: (tenant, id) => Effect.andThen(find(tenant, id), clear(id)),
     events: Effect.fnUntraced(function*(tenant, id, after) {
       yield* runs.open
       const row = yield* find(tenant, id)

@@ -4,7 +4,7 @@
 import { Cause, Context, Deferred, Duration, Effect, Exit, Layer } from "effect"
 import { Agent, AgentEvent, Session } from "troupe"
 import type { Conversation } from "troupe/cluster"
-import { TooManyRequests, Unavailable } from "../api/Problems.ts"
+import { ConversationNotFound, TooManyRequests, Unavailable } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 import { Store, type StoreFailed } from "../store/Store.ts"
 import * as Turns from "./Turns.ts"
@@ -17,12 +17,15 @@ export class Runs extends Context.Service<Runs, {
     tenant: string,
     request: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | TooManyRequests | Unavailable, R>
-  /** Begins something in a tenant's conversation, where there is room for another run, which counts from here on. */
+  /**
+   * Begins something in a tenant's conversation, where there is room for another run, which counts from here on. The conversation may have been
+   * removed since it was found.
+   */
   readonly begin: <E, R>(
     tenant: string,
     id: string,
     request: Effect.Effect<Conversation.Begun, E, R>
-  ) => Effect.Effect<Conversation.Begun, E | TooManyRequests | StoreFailed, R>
+  ) => Effect.Effect<Conversation.Begun, E | ConversationNotFound | TooManyRequests | StoreFailed, R>
   /** Fails where new work isn't taken any more. */
   readonly open: Effect.Effect<void, Unavailable>
   /** Ends when streams of events have to. */
@@ -115,7 +118,9 @@ const make = Effect.gen(function*() {
         )
       ),
     begin: Effect.fnUntraced(function*(tenant, id, request) {
-      const { end, others } = yield* store.reserve(tenant, id, limits.runs)
+      const reserved = yield* store.reserve(tenant, id, limits.runs)
+      if (reserved === undefined) return yield* new ConversationNotFound({ conversation: id })
+      const { end, others } = reserved
       if (end === undefined) {
         return yield* new TooManyRequests({
           detail: `${others} runs are under way, which is the limit`,

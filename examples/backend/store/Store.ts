@@ -50,8 +50,8 @@ export class Store extends Context.Service<Store, {
   readonly awaiting: (tenant: string) => Effect.Effect<ReadonlyArray<Row>, StoreFailed>
   /** A conversation; none where the tenant has no such one. */
   readonly read: (tenant: string, id: string) => Effect.Effect<Row | undefined, StoreFailed>
-  /** Counts what begins in a conversation as a run of a tenant's, if there are fewer others than the limit. */
-  readonly reserve: (tenant: string, id: string, limit: number) => Effect.Effect<Reserved, StoreFailed>
+  /** Counts what begins in a conversation as a run of a tenant's, if there are fewer others than the limit. None where it is gone. */
+  readonly reserve: (tenant: string, id: string, limit: number) => Effect.Effect<Reserved | undefined, StoreFailed>
   /** Fails where the store can't be reached, or can't be written to. It looks at most once in five seconds. */
   readonly check: Effect.Effect<void, StoreFailed>
   /** Whether the store is away, as far as it knows. It logs when it goes and when it is back, so nobody else has to. */
@@ -148,8 +148,11 @@ const make = Effect.gen(function*() {
         const ours = yield* sql`
           UPDATE ${table} SET begins_until = ${until}
           WHERE id = ${id} AND (begins_until IS NULL OR begins_until <= ${now}) RETURNING id`
-        // Somebody else begins something in this conversation, which counts once.
-        if (ours.length === 0) return { others, end: Effect.void }
+        if (ours.length === 0) {
+          const there = yield* sql`SELECT id FROM ${table} WHERE tenant = ${tenant} AND id = ${id}`
+          // Somebody else begins something in this conversation, which counts once.
+          return there.length === 0 ? undefined : { others, end: Effect.void }
+        }
         const end = sql`UPDATE ${table} SET begins_until = NULL WHERE id = ${id} AND begins_until = ${until}`
         return { others, end: failedTo("end the count of a run")(Effect.asVoid(end)) }
       }).pipe(inTransaction(sql), failedTo("count runs")),
