@@ -68,7 +68,6 @@ import * as NativeModel from "../model/NativeModel.ts"
 import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
-import type { GivenResult } from "./MockResponse.ts"
 import { type CallOfTool, handlersOf, type ToolTable } from "./MockTools.ts"
 import { type Call, ModelSession, providerOf } from "./ModelSession.ts"
 
@@ -95,7 +94,7 @@ export type { Call } from "./ModelSession.ts"
 interface Service {
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
   readonly toolCalls: Array<CallOfTool>
-  readonly given: (id: string) => GivenResult | undefined
+  readonly given: ModelSession<unknown>["given"]
   readonly told: Building["told"]
 }
 
@@ -247,7 +246,7 @@ export const layer = <R>(
       Context.add(MockModel, {
         calls: Effect.sync(() => session.calls.slice()),
         toolCalls: [],
-        given: (id) => session.given(id),
+        given: (id, turn) => session.given(id, turn),
         told
       })
     )

@@ -43,9 +43,15 @@ export interface Case<out R = never> {
   readonly handler: Handler<R>
 }
 
-/** Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. */
-export const matches = (text: string, expected: string | RegExp): boolean =>
-  typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
+/**
+ * Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. Anything else,
+ * such as `undefined`, would be an expression that most texts match.
+ */
+export const matches = (text: string, expected: string | RegExp): boolean => {
+  if (typeof expected === "string") return text === expected
+  if (expected instanceof RegExp) return new RegExp(expected).test(text)
+  throw new TypeError(`A text is compared with ${shown(expected)}, which is neither a text nor a regular expression`)
+}
 
 /** Checks that a predicate returned a boolean, because a promise would count as true. */
 export const truth = (holds: boolean): boolean => {
