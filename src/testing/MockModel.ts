@@ -64,8 +64,9 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentOverrides } from "../agent/definition/Overrides.ts"
 import * as StandIn from "../agent/definition/StandIn.ts"
+import { countOf } from "../domain/InvalidLimit.ts"
 import * as NativeModel from "../model/NativeModel.ts"
-import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
+import { type Building, CurrentBuilding, type Handler, handlerOf } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
 import { type CallOfTool, handlersOf, type ToolTable } from "./MockTools.ts"
@@ -205,7 +206,7 @@ export const assertDrained: Effect.Effect<void, never, MockModel> = Effect.flatM
  */
 export const expectCalls = (count: number): Effect.Effect<void, never, MockModel> =>
   Effect.flatMap(calls, (calls) =>
-    calls.length === count
+    calls.length === countOf("expectCalls", count, 0)
       ? Effect.void
       : Effect.die(
         new UnexpectedCalls({ expected: count, calls: calls.map(({ request }) => shownRequest(request)) })
@@ -236,10 +237,11 @@ export interface LayerOptions {
 export const layer = <R>(
   handler: Handler<R>,
   options?: LayerOptions
-): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> =>
-  Layer.effectContext(Effect.gen(function*() {
+): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> => {
+  const script = handlerOf("The handler of `MockModel.layer`", handler)
+  return Layer.effectContext(Effect.gen(function*() {
     const told: Building["told"] = []
-    const make = Effect.provideService(handler.make, CurrentBuilding, { agent: "", told })
+    const make = Effect.provideService(script.make, CurrentBuilding, { agent: "", told })
     const session = new ModelSession(yield* make, yield* Effect.context<R>())
     const model = yield* NativeModel.make(providerOf(session))
     const provided = Context.make(LanguageModel.LanguageModel, model).pipe(
@@ -254,6 +256,7 @@ export const layer = <R>(
     const override = Layer.succeed(LanguageModel.LanguageModel, model)
     return Context.add(provided, CurrentOverrides, { model: () => override })
   }))
+}
 
 /**
  * Provides mock handlers for a toolkit, in place of those from the environment and of those that an agent's toolkit brings.
