@@ -306,7 +306,8 @@ const handlersOf = <T extends Record<string, Tool.Any>>(
  *
  * A call is found by the path of its agent, the name of its tool and its parameters. One that differs dies with `CassetteDrift`, and one
  * too many with `CassetteExhausted`. A result goes through the schemas of the tool. Preliminary results, failures and defects are played,
- * too. A call that was interrupted never returns.
+ * too. A call that was interrupted never returns. If a handler asks a model or runs an agent, nothing of that is recorded, because a replay
+ * doesn't run the handler.
  *
  * Handlers that an agent's toolkit brings itself don't come from the environment: `layer` records and plays them without this function.
  *

@@ -5,6 +5,7 @@
  */
 import type * as Response from "effect/ai/Response"
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as JsonValue from "../domain/JsonValue.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 import type { MockResponse, ResponsePart } from "./MockResponse.ts"
 
@@ -124,11 +125,26 @@ const block = (
   return chunks
 }
 
+/** A value as JSON that shows it, as agents read it. None stays none. */
+const jsonOf = (value: unknown): unknown => value === undefined ? undefined : JsonValue.fromUnknown(value)
+
+/** Returns a response as it can be sent over a wire: parameters and results that aren't JSON become the JSON that shows them. */
+export const toJson = (self: Delivery): Delivery => ({
+  ...self,
+  parts: self.parts.map((part) =>
+    part.type === "tool-call"
+      ? { ...part, params: jsonOf(part.params) }
+      : part.type === "tool-result"
+      ? { ...part, result: jsonOf(part.result) }
+      : part
+  )
+})
+
 const callChunks = (part: Response.ToolCallPartEncoded, lengths: NonEmptyReadonlyArray<number>) => {
   const { id, name } = part
   return block(
     { type: "tool-params-start", id, name, providerExecuted: part.providerExecuted === true },
-    cut(JSON.stringify(part.params) ?? "", lengths).map((delta) => ({ type: "tool-params-delta", id, delta })),
+    cut(JSON.stringify(jsonOf(part.params)) ?? "", lengths).map((delta) => ({ type: "tool-params-delta", id, delta })),
     [{ type: "tool-params-end", id }, part]
   )
 }

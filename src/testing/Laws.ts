@@ -5,7 +5,7 @@
  * 2. A failure is shrunk, and the error says which law was broken, what the models said, and what happened in the run.
  * 3. No test runner is needed: each law is an Effect that fails with `LawBroken`.
  * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
- *    run. The clock doesn't advance during a run.
+ *    run. The clock doesn't advance during a run, but sleeps take their real time, also under a `TestClock`.
  *
  * **Example** (An agent that keeps all laws)
  *
@@ -188,7 +188,7 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
  * Checks the laws of a function that changes conversations: a history of a handoff, a transform of a policy, or a summary.
  *
  * `change` is a handoff's `history`, or a function of a conversation that returns another, directly or in an Effect. Its result must be
- * legal, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return an empty
+ * legal, storable, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return an empty
  * conversation, but must not throw. `layer` has the services that it needs. Fails with `LawBroken`, or as the layer does.
  *
  * @category laws

@@ -65,11 +65,11 @@ import type * as Scope from "effect/Scope"
 import { CurrentOverrides } from "../agent/definition/Overrides.ts"
 import * as StandIn from "../agent/definition/StandIn.ts"
 import { listOf } from "../domain/Described.ts"
+import { countOf } from "../domain/InvalidLimit.ts"
 import * as NativeModel from "../model/NativeModel.ts"
-import { type Building, CurrentBuilding, type Handler } from "./Handler.ts"
+import { type Building, CurrentBuilding, type Handler, handlerOf } from "./Handler.ts"
 import { shownRequest } from "./handler/Shown.ts"
 import type { StateMachine } from "./handler/StateMachine.ts"
-import type { GivenResult } from "./MockResponse.ts"
 import { type CallOfTool, handlersOf, type ToolTable } from "./MockTools.ts"
 import { type Call, ModelSession, providerOf } from "./ModelSession.ts"
 
@@ -96,7 +96,7 @@ export type { Call } from "./ModelSession.ts"
 interface Service {
   readonly calls: Effect.Effect<ReadonlyArray<Call>>
   readonly toolCalls: Array<CallOfTool>
-  readonly given: (id: string) => GivenResult | undefined
+  readonly given: ModelSession<unknown>["given"]
   readonly told: Building["told"]
 }
 
@@ -216,7 +216,7 @@ export const assertDrained: Effect.Effect<void, never, MockModel> = Effect.flatM
  */
 export const expectCalls = (count: number): Effect.Effect<void, never, MockModel> =>
   Effect.flatMap(calls, (calls) =>
-    calls.length === count
+    calls.length === countOf("expectCalls", count, 0)
       ? Effect.void
       : Effect.die(
         new UnexpectedCalls({ expected: count, calls: calls.map(({ request }) => shownRequest(request)) })
@@ -247,17 +247,18 @@ export interface LayerOptions {
 export const layer = <R>(
   handler: Handler<R>,
   options?: LayerOptions
-): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> =>
-  Layer.effectContext(Effect.gen(function*() {
+): Layer.Layer<LanguageModel.LanguageModel | MockModel, never, Exclude<R, Scope.Scope>> => {
+  const script = handlerOf("The handler of `MockModel.layer`", handler)
+  return Layer.effectContext(Effect.gen(function*() {
     const told: Building["told"] = []
-    const make = Effect.provideService(handler.make, CurrentBuilding, { agent: "", told })
+    const make = Effect.provideService(script.make, CurrentBuilding, { agent: "", told })
     const session = new ModelSession(yield* make, yield* Effect.context<R>())
     const model = yield* NativeModel.make(providerOf(session))
     const provided = Context.make(LanguageModel.LanguageModel, model).pipe(
       Context.add(MockModel, {
         calls: Effect.sync(() => session.calls.slice()),
         toolCalls: [],
-        given: (id) => session.given(id),
+        given: (id, turn) => session.given(id, turn),
         told
       })
     )
@@ -265,6 +266,7 @@ export const layer = <R>(
     const override = Layer.succeed(LanguageModel.LanguageModel, model)
     return Context.add(provided, CurrentOverrides, { model: () => override })
   }))
+}
 
 /**
  * Provides mock handlers for a toolkit, in place of those from the environment and of those that an agent's toolkit brings.

@@ -42,7 +42,7 @@ import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type { Answer, Handler } from "./Handler.ts"
+import { type Answer, type Handler, handlerOf } from "./Handler.ts"
 import type * as InstructionChain from "./InstructionChain.ts"
 import type { Asked, Bodies } from "./provider/Asked.ts"
 import type { ChatRequest } from "./provider/ChatRequest.ts"
@@ -178,7 +178,7 @@ const build = <R>(options: Options<R>, context: Context.Context<R>) => {
   const underway = new Set<Request>()
   const made = handler === undefined
     ? Effect.succeed(undefined)
-    : Effect.runSync(Effect.cached(handler.make))
+    : Effect.runSync(Effect.cached(handlerOf("The handler of a `MockProvider`", handler).make))
   const settings = {
     apiKey,
     models,

@@ -51,6 +51,7 @@ import * as Duration from "effect/Duration"
 import * as Base64 from "effect/encoding/Base64"
 import { dual } from "effect/Function"
 import type * as Schema from "effect/Schema"
+import { kindOf } from "../domain/Described.ts"
 import type * as Part from "../domain/Part.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
 import { errorOf, type HttpFailure } from "./HttpFailure.ts"
@@ -217,7 +218,8 @@ export const toolCall = (name: string, params: unknown, options: CallOptions = {
 export const json = (value: Schema.Json): MockResponse => text(JSON.stringify(value))
 
 /**
- * Makes a response in which the provider itself calls a tool and has its result, which is a failure if `isFailure` is set.
+ * Makes a response in which the provider itself calls a tool and has its result, which is a failure if `isFailure` is set. The request must
+ * have offered the tool: `effect/ai` refuses results of tools that it doesn't know.
  *
  * @category constructors
  * @since 0.1.0
@@ -239,7 +241,7 @@ export const providerCall = (
  * Makes a response in which the provider asks for an approval before it runs a tool of its own, such as a tool of an MCP server.
  *
  * The run stops until somebody approves or denies the call, and the next request tells the provider so. The result of the tool then comes
- * in the provider's next response: a `providerCall`. Without an `approvalId`, the request for the approval has the id `mcpr_` with the id
+ * in the provider's next response: a `providerCall`, if the toolkit has the tool. Without an `approvalId`, the request for the approval has the id `mcpr_` with the id
  * of the call appended.
  *
  * **Example** (A search that somebody agrees to)
@@ -440,6 +442,12 @@ export const chunked: {
   chunks: typeof lengths === "number" ? [lengths] : lengths
 }))
 
+const errorFrom = (given: AiError.AiError | AiError.AiErrorReason): AiError.AiError => {
+  if (AiError.isAiError(given)) return given
+  if (AiError.isAiErrorReason(given)) return AiError.make({ module: "MockModel", method: "respond", reason: given })
+  throw new TypeError(`The error of a response is ${kindOf(given)}, and must be an \`AiError\` or its reason`)
+}
+
 /**
  * Makes a stream fail with the error after a number of its chunks. A response that isn't streamed fails as a whole.
  *
@@ -477,10 +485,7 @@ export const breakAfter: {
   (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse
 } = dual(3, (self: Input, chunks: number, error: AiError.AiError | AiError.AiErrorReason): MockResponse => ({
   ...withoutHttp(fromInput(self)),
-  failure: {
-    error: AiError.isAiError(error) ? error : AiError.make({ module: "MockModel", method: "respond", reason: error }),
-    after: Math.max(0, chunks)
-  }
+  failure: { error: errorFrom(error), after: Math.max(0, chunks) }
 }))
 
 const brokenOff = new AiError.NetworkError({

@@ -9,6 +9,8 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type { ToolHandler } from "../agent/definition/Overrides.ts"
+import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
+import type { Turn } from "../domain/StateSchema.ts"
 import { shown } from "./handler/Shown.ts"
 import type { GivenResult } from "./MockResponse.ts"
 
@@ -72,16 +74,25 @@ type Entry = (params: unknown, context: Context) => unknown
 const answerOf = (given: GivenResult): Effect.Effect<unknown, unknown> =>
   given.isFailure ? Effect.fail(given.result) : Effect.succeed(given.result)
 
+/** Returns the turn after which the last answer came. */
+const turnBefore = (turns: ReadonlyArray<Turn>): Turn | undefined =>
+  turns[turns.findLastIndex(({ _tag }) => _tag === "Assistant") - 1]
+
 /** Makes handlers for a toolkit that return the scripted result of a call, or else what a table has, and that record the calls. */
 export const handlersOf = (
   toolkit: Toolkit.Any,
   table: Readonly<Record<string, unknown>>,
-  given: (id: string) => GivenResult | undefined,
+  given: (id: string, turn: Turn | undefined) => GivenResult | undefined,
   calls: Array<CallOfTool>
 ): Readonly<Record<string, ToolHandler>> => {
   const known = Object.keys(table)
-  const answer = (name: string, params: unknown, context: Context): Effect.Effect<unknown, unknown, unknown> => {
-    const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId)
+  const answer = (
+    name: string,
+    params: unknown,
+    context: Context,
+    turn: Turn | undefined
+  ): Effect.Effect<unknown, unknown, unknown> => {
+    const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId, turn)
     if (scripted !== undefined) return answerOf(scripted)
     if (!known.includes(name)) {
       return Effect.die(new UnansweredCall({ id: context.toolCallId, name, params, table: known }))
@@ -91,11 +102,12 @@ export const handlersOf = (
     return Effect.isEffect(value) ? value : Effect.succeed(value)
   }
   const handler = (name: string): ToolHandler => (params, context) =>
-    Effect.suspend(() => {
+    Effect.withFiber((fiber) => {
+      const turn = turnBefore(fiber.getRef(CurrentAgent)?.state.conversation.turns ?? [])
       const index = calls.length
       const call = { id: context.toolCallId, name, params }
       calls.push(call)
-      return Effect.onExit(Effect.suspend(() => answer(name, params, context)), (outcome) =>
+      return Effect.onExit(Effect.suspend(() => answer(name, params, context, turn)), (outcome) =>
         Effect.sync(() => {
           calls[index] = { ...call, outcome }
         }))

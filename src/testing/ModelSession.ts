@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
+import type { Turn } from "../domain/StateSchema.ts"
 import type * as NativeModel from "../model/NativeModel.ts"
 import * as Delivery from "./Delivery.ts"
 import { type Answer, type Declined, UnansweredRequest } from "./Handler.ts"
@@ -36,14 +37,22 @@ interface Sending {
   readonly sent: () => void
 }
 
+/** The scripted result of a call, the id with which the call was sent, and the id of the call that has got the result. */
+interface Given {
+  readonly id: string
+  readonly gives: MockResponse.GivenResult
+  claimedBy?: string
+}
+
 /** The requests of one layer with their responses, the ids of their tool calls, and the scripted results of these calls. */
 export class ModelSession<R> {
   readonly calls: Array<Call> = []
   readonly #answer: Answer<R>
   readonly #services: Context.Context<R>
   readonly #taken = new Set<string>()
-  readonly #given = new Map<string, Array<MockResponse.GivenResult>>()
-  readonly #claimed = new Map<string, MockResponse.GivenResult>()
+  readonly #given = new Map<string, Array<Given>>()
+  /** The same by the turn that the calls' answer comes after, because calls of other conversations may have the same ids. */
+  readonly #after = new WeakMap<Turn, Array<Given>>()
   #ids = 0
 
   constructor(answer: Answer<R>, services: Context.Context<R>) {
@@ -70,14 +79,16 @@ export class ModelSession<R> {
 
   /**
    * Returns the scripted result of a call, the same each time. If the conversation already had an id, the agent has appended a number to
-   * it.
+   * it. `turn` is the turn before the call's. A state that was read from JSON has other turns: then the id alone decides.
    */
-  given(id: string): MockResponse.GivenResult | undefined {
-    const claimed = this.#claimed.get(id)
-    if (claimed !== undefined) return claimed
-    const given = (this.#given.get(id) ?? this.#given.get(id.replace(/-\d+$/, "")))?.shift()
-    if (given !== undefined) this.#claimed.set(id, given)
-    return given
+  given(id: string, turn: Turn | undefined): MockResponse.GivenResult | undefined {
+    const after = turn && this.#after.get(turn)
+    const base = id.replace(/-\d+$/, "")
+    const sentAs = (sent: string) => after?.filter((given) => given.id === sent) ?? this.#given.get(sent) ?? []
+    const all = sentAs(id).length > 0 ? sentAs(id) : sentAs(base)
+    const found = all.find(({ claimedBy }) => claimedBy === id) ?? all.find(({ claimedBy }) => claimedBy === undefined)
+    if (found !== undefined) found.claimedBy = id
+    return found?.gives
   }
 
   #send(index: number, response: MockResponse.MockResponse): Effect.Effect<Sending> {
@@ -85,7 +96,7 @@ export class ModelSession<R> {
       if (part.type === "tool-call" && part.id !== undefined) this.#taken.add(part.id)
     }
     const delivery = Delivery.address(response, this.#nextId)
-    if (delivery !== response) this.#give(response, delivery)
+    if (delivery !== response) this.#give(response, delivery, this.calls[index]!.request.state)
     const sending = Effect.succeed({
       delivery,
       sent: () => {
@@ -96,14 +107,23 @@ export class ModelSession<R> {
   }
 
   /** Keeps the scripted results of calls by the ids with which these are sent. */
-  #give(response: MockResponse.MockResponse, delivery: Delivery.Delivery): void {
+  #give(
+    response: MockResponse.MockResponse,
+    delivery: Delivery.Delivery,
+    state: MockRequest.MockRequest["state"]
+  ): void {
+    const all: Array<Given> = []
     for (const [index, part] of response.parts.entries()) {
       const sent = delivery.parts[index]
       if (part.type !== "tool-call" || part.gives === undefined || sent?.type !== "tool-call") continue
+      const given = { id: sent.id, gives: part.gives }
+      all.push(given)
       const before = this.#given.get(sent.id)
-      if (before === undefined) this.#given.set(sent.id, [part.gives])
-      else before.push(part.gives)
+      if (before === undefined) this.#given.set(sent.id, [given])
+      else before.push(given)
     }
+    const turn = state?.conversation.turns.at(-1)
+    if (turn !== undefined) this.#after.set(turn, all)
   }
 
   readonly #nextId = (): string => {

@@ -54,6 +54,7 @@
  */
 import * as Equal from "effect/Equal"
 import * as Formatter from "effect/Formatter"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { rosterOf } from "../agent/definition/Roster.ts"
@@ -178,6 +179,14 @@ const expectCommandOf = (
   return holds ? Result.succeed(state) : problem("CommandDiffers", `the state needs ${commandTitle(command)}`)
 }
 
+/** Says what a function returned if it is something that nobody awaits or runs, and so would hold of any state. */
+const unrunOf = (said: unknown): string | undefined =>
+  Predicate.isPromiseLike(said)
+    ? "a Promise, which a story doesn't await"
+    : Predicate.hasProperty(said, "~effect/Effect")
+    ? "an Effect, which a story doesn't run"
+    : undefined
+
 const expectStateOf = (
   state: AgentState.AgentState,
   expected: Partial<AgentState.AgentState> | ((state: AgentState.AgentState) => unknown)
@@ -188,6 +197,8 @@ const expectStateOf = (
       const error = said.failure
       return problem("StateDiffers", error instanceof Error ? error.message : Formatter.format(error))
     }
+    const unrun = unrunOf(said.success)
+    if (unrun !== undefined) return problem("StateDiffers", `the function returns ${unrun}`)
     return said.success === false ? problem("StateDiffers", "the function returns false") : Result.succeed(state)
   }
   const fields = Object.keys(expected) as ReadonlyArray<keyof AgentState.AgentState>

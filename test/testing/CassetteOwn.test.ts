@@ -256,3 +256,72 @@ describe("A cassette around what an agent brings along", () => {
       assert.deepStrictEqual(done, [])
     }).pipe(withFiles))
 })
+
+describe("A handler that asks a model itself", () => {
+  const Desk = Toolkit.make(
+    Tool.make("consult", { success: Schema.String }),
+    Tool.make("look_up", { success: Schema.Int })
+  )
+  const model = MockModel.layer(MockModel.conditional(
+    MockModel.when(
+      (request) => request.lastToolResults.length > 0,
+      ({ lastToolResults }) => `${lastToolResults[0]?.result}`
+    ),
+    MockModel.when(/joke/, "Knock, knock."),
+    MockModel.when({ agent: "expert" }, MockResponse.toolCall("look_up", {})),
+    MockModel.otherwise(MockResponse.toolCall("consult", {}))
+  ))
+  const handlers = Desk.toLayer(Effect.gen(function*() {
+    const services = yield* Effect.context<LanguageModel.LanguageModel>()
+    return {
+      look_up: () => Effect.succeed(7),
+      consult: Effect.fnUntraced(
+        function*() {
+          const joke = yield* LanguageModel.generateText({ prompt: "A joke?" })
+          const heard = yield* Stream.runCollect(LanguageModel.streamText({ prompt: "Another joke?" }))
+          const text = heard.map((part) => part.type === "text-delta" ? part.delta : "").join("")
+          const toolkit = yield* Effect.provide(
+            Desk,
+            Desk.toLayer({ look_up: () => Effect.succeed(7), consult: () => Effect.succeed("") })
+          )
+          const asked = yield* Agent.run(Agent.make("expert", { toolkit }), "What is it?")
+          return [joke.text, text, AgentState.text(asked)].join(" ")
+        },
+        Effect.provideContext(services),
+        Effect.orDie
+      )
+    }
+  }))
+  const desk = Agent.make("desk", { toolkit: Desk })
+  const run = Effect.map(Agent.run(desk, "Hello"), AgentState.text).pipe(Effect.tap(Cassette.assertDrained))
+
+  it.effect("is on the tape with its result alone, since a replay doesn't run it", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const recorder = Cassette.toolkit(Desk, handlers).pipe(
+        Layer.provideMerge(Cassette.layer(path, { mode: "record" })),
+        Layer.provide(model)
+      )
+      const said = "Knock, knock. Knock, knock. 7"
+      assert.strictEqual(yield* Effect.provide(run, recorder), said)
+      const player = Cassette.toolkit(Desk).pipe(Layer.provideMerge(playing(path)))
+      assert.strictEqual(yield* Effect.provide(run, player), said)
+      const tags = (yield* content(path)).trim().split("\n").map((line) => JSON.parse(line)._tag)
+      assert.deepStrictEqual(tags, [
+        "ModelCallStarted",
+        "ModelResponded",
+        "ToolCallStarted",
+        "ToolCallSettled",
+        "ModelCallStarted",
+        "ModelResponded"
+      ])
+    }).pipe(withFiles))
+
+  it.effect("asks the tape if it runs in the replay too", () =>
+    Effect.gen(function*() {
+      const path = yield* newPath
+      const recorder = Layer.provideMerge(handlers, Cassette.layer(path, { mode: "record" })).pipe(Layer.provide(model))
+      const recorded = yield* Effect.provide(run, recorder)
+      assert.strictEqual(yield* Effect.provide(run, Layer.provideMerge(handlers, playing(path))), recorded)
+    }).pipe(withFiles))
+})

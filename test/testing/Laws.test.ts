@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import {
@@ -34,6 +34,13 @@ const broken = <E>(law: Effect.Effect<void, Laws.LawBroken | E>) =>
     assert.instanceOf(error, Laws.LawBroken)
     return error as Laws.LawBroken
   })
+
+/** A store in memory, of which some functions are others. */
+const storeOf = (change: (store: KeyValueStore.KeyValueStore) => Partial<KeyValueStore.KeyValueStore>) =>
+  Layer.effect(
+    KeyValueStore.KeyValueStore,
+    Effect.map(KeyValueStore.KeyValueStore, (store) => ({ ...store, ...change(store) }))
+  ).pipe(Layer.provide(KeyValueStore.layerMemory))
 
 describe("Laws", () => {
   it.effect("hold of an agent without anything", () => Laws.agent(Agent.make("assistant")))
@@ -255,6 +262,37 @@ describe("Laws", () => {
       yield* Laws.history(() => Effect.fail("can't"))
       yield* Laws.store(KeyValueStore.layerMemory)
     }), 60_000)
+
+  it.effect("hold of handlers that sleep, and of retries and guardrails that wait, under a clock that nobody adjusts", () =>
+    Effect.gen(function*() {
+      const Slow = Toolkit.make(Tool.make("nap", { success: Schema.String }))
+      const patient = Agent.make("patient", {
+        toolkit: Slow,
+        retry: Schedule.max([Schedule.spaced(1), Schedule.recurs(1)])
+      })
+      const napping = Slow.toLayer({ nap: () => Effect.as(Effect.sleep(1), "slept") })
+      yield* Laws.agent(patient, { layer: napping, runs: 5, seed: 1 })
+
+      const slow = Guardrail.make("slow", () => Effect.as(Effect.sleep(1), Guardrail.pass), { timeout: "1 minute" })
+      yield* Laws.guardrail(slow, { runs: 2, seed: 1 })
+      yield* Laws.history((conversation) => Effect.as(Effect.sleep(1), conversation), { runs: 2, seed: 1 })
+      const slowStore = storeOf((store) => ({
+        set: (key, value) => Effect.andThen(Effect.sleep(1), store.set(key, value))
+      }))
+      yield* Laws.store(slowStore, { runs: 1, seed: 1 })
+    }))
+
+  it.effect("hold of a handler that reads a clock, which stands still", () => {
+    const Watch = Toolkit.make(Tool.make("look", { success: Schema.Array(Schema.String) }))
+    const layer = Watch.toLayer({
+      look: () =>
+        Effect.map(
+          Effect.all([Clock.currentTimeMillis, Clock.currentTimeNanos, Clock.monotonicTimeNanos]),
+          (times) => times.map(String)
+        )
+    })
+    return Laws.agent(Agent.make("watcher", { toolkit: Watch }), { layer, runs: 10, seed: 1 })
+  })
 })
 
 /** Sample agents, each with a defect of one kind. */
@@ -494,6 +532,63 @@ describe("A law that is broken", () => {
       assert.notStrictEqual(thrown.replay, "")
     }))
 
+  it.effect("is found in a layer that can't be built, which is named", () =>
+    Effect.gen(function*() {
+      class NoDatabase extends Schema.TaggedError<NoDatabase>()("NoDatabase", {}) {
+        override get message() {
+          return "the database is away"
+        }
+      }
+      const error = yield* broken(
+        Laws.agent(Agent.make("assistant"), { layer: Layer.effectDiscard(Effect.fail(new NoDatabase())), runs: 1 })
+      )
+      assert.deepStrictEqual(
+        [error.law, error.issue],
+        ["a run emits events", "it fails before it begins: NoDatabase: the database is away"]
+      )
+    }))
+
+  it.effect("is found in a history whose result can't be stored", () =>
+    Effect.gen(function*() {
+      const issueOf = (turn: object) =>
+        Effect.map(
+          broken(Laws.history(({ turns }) => ({ turns: [...turns, turn as Conversation.Turn] }), { runs: 1, seed: 1 })),
+          ({ issue, law }) => [law, issue.split("\n")[0]]
+        )
+      const law = "what crosses survives JSON"
+      const answer = {
+        _tag: "Assistant",
+        agent: "a",
+        parts: [{
+          _tag: "Call",
+          id: "k",
+          name: "find",
+          params: { at: Number.NaN },
+          state: { _tag: "Settled", outcome: "Succeeded", result: null }
+        }],
+        usage: {},
+        finishReason: "stop"
+      }
+      const user = { _tag: "User", parts: [{ _tag: "Text", text: 3 }] }
+      assert.deepStrictEqual(yield* issueOf(user), [law, "SchemaError(Expected string"])
+      assert.deepStrictEqual(yield* issueOf(answer), [law, "SchemaError(Expected JSON value"])
+      assert.strictEqual((yield* issueOf({ _tag: "Remark" }))[0], law)
+    }))
+
+  it.effect("is found without its replay, and a replay that isn't one is named", () =>
+    Effect.gen(function*() {
+      const fickle = Guardrail.make("fickle", () => Guardrail.replace(3 as never, "three"))
+      const { law } = yield* broken(Laws.guardrail(fickle, { runs: 1, replay: "" }))
+      assert.strictEqual(law, "a check returns a verdict that fits its stage")
+      for (const replay of ["the last one", "[1]"]) {
+        const error = yield* Effect.flip(Effect.sandbox(Laws.guardrail(fickle, { runs: 1, replay })))
+        assert.strictEqual(
+          String(Cause.squash(error)),
+          `TypeError: The option "replay" is ${JSON.stringify(replay)}, not the "replay" of a LawBroken`
+        )
+      }
+    }))
+
   it.effect("is found in instructions that differ at each request", () =>
     Effect.gen(function*() {
       let asked = 0
@@ -502,12 +597,6 @@ describe("A law that is broken", () => {
       assert.strictEqual(error.law, "a run asks its models the same each time")
       assert.match(error.issue, /Request \d+\./)
     }))
-
-  const storeOf = (change: (store: KeyValueStore.KeyValueStore) => Partial<KeyValueStore.KeyValueStore>) =>
-    Layer.effect(
-      KeyValueStore.KeyValueStore,
-      Effect.map(KeyValueStore.KeyValueStore, (store) => ({ ...store, ...change(store) }))
-    ).pipe(Layer.provide(KeyValueStore.layerMemory))
 
   it.effect("is found in a store that takes ids for the same, or shows the half of what it writes", () =>
     Effect.gen(function*() {

@@ -1,8 +1,11 @@
+import { createOpenAI } from "@ai-sdk/openai"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Fiber, pipe, Schema, Stream } from "effect"
-import { AiError, LanguageModel, type Response } from "effect/ai"
+import { Duration, Effect, Exit, Fiber, Layer, pipe, Schema, Stream } from "effect"
+import { AiError, LanguageModel, type Response, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { MockModel, MockResponse } from "../../src/testing/index.ts"
+import { Agent, type AgentState, Conversation } from "troupe"
+import { AiSdkModel } from "troupe/ai-sdk"
+import { MockModel, MockProvider, MockResponse } from "../../src/testing/index.ts"
 import { ask, say, stream, streamParts } from "./ask.ts"
 
 const Metadata = Schema.Struct({ mock: Schema.Json })
@@ -102,6 +105,41 @@ describe("MockResponse", () => {
       const response = fromAnswer(answer)
       const parts = (yield* run(ask(), response)).content
       assert.deepStrictEqual(whole(yield* run(streamParts, response)), parts.map(plain))
+    }))
+
+  it.effect("sends parameters that aren't JSON as the JSON that shows them, whole, streamed and on the wire", () =>
+    Effect.gen(function*() {
+      const Pay = Toolkit.make(
+        Tool.make("pay", {
+          parameters: Schema.Struct({ cents: Schema.BigInt, of: Schema.Json }),
+          success: Schema.String
+        })
+      )
+      const payer = Agent.make("payer", { toolkit: Pay })
+      const of: Record<string, unknown> = {}
+      of["itself"] = of
+      const handler = MockModel.conditional(
+        MockModel.when((request) => request.lastToolResults.length > 0, "Paid."),
+        MockModel.otherwise(MockResponse.toolCall("pay", { cents: 5n, of }))
+      )
+      const given = (state: AgentState.AgentState) => Conversation.callsOf(state.conversation.turns[1] as never)
+      const paid = Pay.toLayer({ pay: ({ cents }) => Effect.succeed(`${cents} are paid.`) })
+      const wire = MockProvider.make({ handler, strict: true })
+      const models = [
+        MockModel.layer(handler),
+        AiSdkModel.layer(createOpenAI({ apiKey: "none", fetch: wire.fetch })("gpt-5"))
+      ]
+      for (const model of models) {
+        const whole = given(yield* Agent.run(payer, "Pay.").pipe(Effect.provide([paid, Layer.fresh(model)])))
+        assert.deepStrictEqual(whole.map(({ params, state }) => [params, state._tag === "Settled" && state.result]), [
+          [{ cents: "5", of: { itself: "[cycle]" } }, "5 are paid."]
+        ])
+        const ends = yield* Stream.runCollect(Agent.stream(payer, "Pay.")).pipe(
+          Effect.map((events) => events.flatMap((event) => event._tag === "RunCompleted" ? given(event.state) : [])),
+          Effect.provide([paid, Layer.fresh(model)])
+        )
+        assert.deepStrictEqual(ends.map(({ params }) => params), whole.map(({ params }) => params))
+      }
     }))
 
   it.effect("streams text word by word and parameters by 16 characters", () =>

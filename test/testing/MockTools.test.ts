@@ -110,6 +110,36 @@ describe("MockModel.handlers", () => {
       provide({}, MockResponse.all(weather("a", { id: "x", result: 1 }), weather("b", { id: "x", result: 2 })), told)
     ))
 
+  it.effect("keeps the results of conversations apart whose calls bear the same id, at a time or one after the other", () =>
+    Effect.gen(function*() {
+      const handler = MockModel.conditional(
+        MockModel.when((request) => request.lastToolResults.length > 0, told),
+        MockModel.when(/one/, weather("a", { id: "x", result: 1 })),
+        MockModel.otherwise(weather("a", { id: "x", result: 2 }))
+      )
+      const layer = MockModel.handlers(Weather).pipe(Layer.provideMerge(MockModel.layer(handler)))
+      const both = ["the one", "another"].map((input) => Effect.map(Agent.run(reporter, input), AgentState.text))
+      assert.deepStrictEqual(yield* Effect.provide(Effect.all(both), layer), ["[1]", "[2]"])
+      const atOnce = Effect.all(both, { concurrency: 2 })
+      assert.deepStrictEqual(yield* Effect.provide(atOnce, Layer.fresh(layer)), ["[1]", "[2]"])
+    }))
+
+  it.effect("gives a call that waited in another process what the script gave for it", () =>
+    Effect.gen(function*() {
+      const Safe = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+      const guard = Agent.make("guard", { toolkit: Safe })
+      const layer = MockModel.handlers(Safe).pipe(Layer.provideMerge(MockModel.layer(MockModel.queue(
+        MockResponse.toolCall("open", {}, { id: "x", result: "opened" }),
+        told
+      ))))
+      const done = yield* Effect.gen(function*() {
+        const waiting = JSON.stringify(AgentState.toJson(yield* Agent.run(guard, "Open it.")))
+        const read = yield* Effect.fromResult(AgentState.fromJson(waiting))
+        return yield* Agent.resume(guard, yield* Effect.fromResult(AgentState.approve(read, "x")))
+      }).pipe(Effect.provide(layer))
+      assert.strictEqual(AgentState.text(done), "[\"opened\"]")
+    }))
+
   it.effect("takes an id that ends in a number for what it is", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* answer, "[1,2]")

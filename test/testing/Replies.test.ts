@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { AiError, LanguageModel } from "effect/ai"
-import { MockModel, MockResponse } from "../../src/testing/index.ts"
+import { MockModel, MockProvider, MockResponse } from "../../src/testing/index.ts"
 import { ask, say } from "./ask.ts"
 import { as, defectOf, overloaded, reasonOf } from "./outcome.ts"
 
@@ -213,6 +213,37 @@ describe("MockModel.expectCalls", () => {
         ].join("\n")
       )
     }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("ok")))))
+})
+
+describe("What isn't what a script is made of", () => {
+  const text = "Hello" as never
+
+  it("is named where it stands for a handler, a case or an error", () => {
+    assert.throws(() => MockModel.layer(text), "The handler of `MockModel.layer` is a string, and must be a handler")
+    assert.throws(() => MockModel.byAgent({ triage: text }), "The handler of agent \"triage\" is a string, and")
+    assert.throws(() => MockModel.firstOf(MockModel.queue(), text), "Handler 2 of `MockModel.firstOf` is a string, and")
+    assert.throws(
+      () => MockProvider.make({ handler: (() => "Hello") as never }),
+      "of a `MockProvider` is a function, and"
+    )
+    assert.throws(() => MockModel.conditional(text), "Case 1 of `MockModel.conditional` is a string, and")
+    for (const condition of [text, undefined as never]) {
+      assert.throws(
+        () => MockModel.when(condition, "Hi"),
+        /^The condition of `MockModel.when` is (a string|undefined), and/
+      )
+    }
+    const error = new Error("overloaded") as never
+    for (const make of [MockResponse.fail, (error: never) => MockModel.failTimes(1, error, "Hi")]) {
+      assert.throws(() => make(error), "The error of a response is an object, and must be an `AiError` or its reason")
+    }
+  })
+
+  it.effect("is named where it stands for a number of calls", () =>
+    Effect.gen(function*() {
+      const defect = yield* defectOf(MockModel.expectCalls(Number.NaN))
+      assert.strictEqual((defect as Error).message, "\"expectCalls\" is NaN, not a whole number from 0 on or Infinity")
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue()))))
 })
 
 describe("What makes no sense of a script", () => {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { Prompt } from "effect/ai"
 import { MockModel, MockResponse } from "../../src/testing/index.ts"
 import { ask, say } from "./ask.ts"
-import { reasonOf } from "./outcome.ts"
+import { defectOf, reasonOf } from "./outcome.ts"
 
 const run = (entries: ReadonlyArray<MockModel.TranscriptEntry>) =>
   Effect.provide(MockModel.layer(MockModel.transcript(entries)))
@@ -129,4 +129,41 @@ describe("MockModel.transcript", () => {
       { role: "tool", name: "get_weather", content: { celsius: 22 } },
       { role: "assistant", content: "22 °C." }
     ])))
+
+  it.effect("wants a result for each entry of a tool, whatever their order", () =>
+    Effect.gen(function*() {
+      const prompt = (...results: ReadonlyArray<unknown>) => [
+        { role: "user", content: "How warm?" } as const,
+        toolCall,
+        ...results.map((result) => toolResult("get_weather", result))
+      ]
+      assert.strictEqual(
+        yield* reasonOf(ask(prompt(22, 3))),
+        "transcript entry 2 wants get_weather to give 22 for another call, and get_weather gave 22, get_weather gave 3"
+      )
+      assert.strictEqual(yield* say(prompt(22, 22)), "Both.")
+      assert.strictEqual(
+        yield* reasonOf(ask(prompt(22))),
+        "transcript entry 5 wants get_weather to give 22 for another call, and get_weather gave 22"
+      )
+      assert.strictEqual(yield* say(prompt(22, 3)), "Any.")
+    }).pipe(run([
+      { role: "tool", name: "get_weather", content: 22 },
+      { role: "tool", name: "get_weather", content: 22 },
+      { role: "assistant", content: "Both." },
+      { role: "tool", content: () => true },
+      { role: "tool", name: "get_weather", content: 22 },
+      { role: "assistant", content: "Any." }
+    ])))
+
+  it.effect("dies where an entry has no text to compare with", () =>
+    Effect.gen(function*() {
+      for (const content of [undefined, null, 3]) {
+        const transcript = run([{ role: "user", content: content as never }, { role: "assistant", content: "never" }])
+        assert.strictEqual(
+          String(yield* defectOf(transcript(ask()))),
+          `TypeError: A text is compared with ${content}, which is neither a text nor a regular expression`
+        )
+      }
+    }))
 })

@@ -3,9 +3,16 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import { CurrentAgent } from "../../agent/journal/CurrentAgent.ts"
 import type { Place } from "./Recorder.ts"
+
+/**
+ * Whether a request or a call is part of one that is being recorded, and so never comes in a replay: a model that an agent brings may ask
+ * the one around it, and a handler may ask a model or run an agent.
+ */
+export const IsPart = Context.Reference<boolean>("troupe/testing/Cassette/IsPart", { defaultValue: () => false })
 
 const nobody: Place = { path: [""], calls: [], step: 0 }
 

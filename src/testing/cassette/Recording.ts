@@ -9,7 +9,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -82,12 +82,9 @@ const endingOf = (cause: Cause.Cause<AiError.AiError>): Ending => {
   return Cause.hasDies(cause) ? { _tag: "Died", defect: Cause.squash(cause) } : { _tag: "Interrupted" }
 }
 
-/** Whether a request is part of one that is being recorded: a model that an agent brings may ask the one around it. */
-const IsPart = Context.Reference<boolean>("troupe/testing/Cassette/IsPart", { defaultValue: () => false })
-
 /** Reads who asks and what is asked, and returns a function that records how the request ended. */
 const begin = (recorder: Recorder, fiber: Fiber.Fiber<unknown, unknown>, options: Options) => {
-  if (fiber.getRef(IsPart)) return () => Effect.void
+  if (fiber.getRef(Place.IsPart)) return () => Effect.void
   const place = Place.current(fiber, 0)
   const asked = Asked.fromOptions(options, recorder.change)
   return (ending: Ending, heard: Answer.Answer["parts"] = []) => recorder.model(place, asked, ending, heard)
@@ -97,7 +94,7 @@ const whole = (model: LanguageModel.LanguageModel, recorder: Recorder) => (optio
   Effect.withFiber<Array<Response.PartEncoded>, AiError.AiError>((fiber) => {
     const write = begin(recorder, fiber, options)
     return generate(model, options).pipe(
-      Effect.provideService(IsPart, true),
+      Effect.provideService(Place.IsPart, true),
       Effect.onExit((exit) =>
         write(Exit.isSuccess(exit) ? { _tag: "Answered", answer: Answer.fromParts(exit.value) } : endingOf(exit.cause))
       ),
@@ -112,7 +109,7 @@ const streamed = (model: LanguageModel.LanguageModel, recorder: Recorder) => (op
     let ending: Ending | undefined
     const stream = model.streamText(passedOn(options))
     return Effect.succeed(stream.pipe(
-      Stream.provideService(IsPart, true),
+      Stream.provideService(Place.IsPart, true),
       Stream.map((part) => {
         if (part.type === "error") ending ??= { _tag: "Failed", error: brokenOff(part.error) }
         Answer.add(arriving, part)
@@ -148,7 +145,7 @@ const nativeOf = (
         Effect.flatMap((parts) =>
           Effect.map(ModelPort.readWhole(parts, passedOn(request)), (read) => ({ parts, read }))
         ),
-        Effect.provideService(IsPart, true),
+        Effect.provideService(Place.IsPart, true),
         Effect.onExit((exit) =>
           write(
             Exit.isSuccess(exit)
@@ -182,7 +179,7 @@ const nativeOf = (
         return read
       })
       return taking.pipe(
-        Effect.provideService(IsPart, true),
+        Effect.provideService(Place.IsPart, true),
         Effect.onExit((exit) => {
           ending ??= Exit.isSuccess(exit)
             ? { _tag: "Answered", answer: Answer.finish(arriving) }

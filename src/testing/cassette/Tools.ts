@@ -26,11 +26,17 @@ interface Real {
   readonly context: Context.Context<never>
 }
 
-/** Makes a handler that runs another and records how that ended. */
+/** Makes a handler that runs another and records how that ended. What the other asks or calls isn't recorded. */
 export const recorded = (tool: Tool.Any, real: Real, recorder: Recorder): ToolHandler => {
   const codec = ToolCodec.make(tool)
+  const run = (...given: Parameters<ToolHandler>) =>
+    Effect.suspend(() => real.handler(...given)).pipe(
+      Effect.provideService(Place.IsPart, true),
+      Effect.updateContext((services: Context.Context<unknown>) => Context.merge(real.context, services))
+    )
   return (params, context) =>
     Effect.withFiber((fiber) => {
+      if (fiber.getRef(Place.IsPart)) return run(params, context)
       const place = Place.current(fiber, 1)
       const progress: Array<Schema.Json> = []
       const preliminary: HandlerContext["preliminary"] = (result) =>
@@ -38,21 +44,17 @@ export const recorded = (tool: Tool.Any, real: Real, recorder: Recorder): ToolHa
           if (json !== undefined) progress.push(json)
           return context.preliminary(result)
         })
-      const handled = Effect.suspend(() => real.handler(params, { ...context, preliminary }))
+      const handled = run(params, { ...context, preliminary })
       return Effect.flatMap(codec.toParams(params), (json) =>
-        handled.pipe(
-          Effect.updateContext((services: Context.Context<unknown>) => Context.merge(real.context, services)),
-          Effect.onExit((exit) =>
-            Effect.flatMap(codec.toOutcome(exit), (outcome) =>
-              recorder.tool(place, {
-                callId: context.toolCallId || "call",
-                name: codec.name,
-                params: json,
-                progress,
-                outcome
-              }))
-          )
-        ))
+        Effect.onExit(handled, (exit) =>
+          Effect.flatMap(codec.toOutcome(exit), (outcome) =>
+            recorder.tool(place, {
+              callId: context.toolCallId || "call",
+              name: codec.name,
+              params: json,
+              progress,
+              outcome
+            }))))
     })
 }
 

@@ -14,6 +14,7 @@ import {
   type Declined,
   fromMake,
   type Handler,
+  handlerOf,
   type HandlerServices,
   type Reply,
   toHandler
@@ -51,6 +52,7 @@ export const byAgent: {
 } = (...args: readonly [Handlers] | readonly [object, Handlers]): Handler<never> => {
   const handlers = (args.length === 1 ? args[0] : args[1]) as Readonly<Record<string, Handler<unknown>>>
   const names = Object.keys(handlers)
+  for (const name of names) handlerOf(`The handler of agent "${name}"`, handlers[name]!)
   const makeFor = (name: string) =>
     Effect.map(
       Effect.flatMap(CurrentBuilding, (building) =>
@@ -84,7 +86,9 @@ export const byAgent: {
 export const firstOf = <const H extends ReadonlyArray<AnyHandler>>(
   ...handlers: H
 ): Handler<HandlerServices<H[number]>> => {
-  const all: ReadonlyArray<AnyHandler> = handlers
+  const all: ReadonlyArray<AnyHandler> = handlers.map((handler, index) =>
+    handlerOf(`Handler ${index + 1} of \`MockModel.firstOf\``, handler)
+  )
   return fromMake(Effect.map(
     Effect.forEach(all as ReadonlyArray<Handler<unknown>>, (handler) => handler.make),
     (answers): Answer<unknown> => (request, note) => {

@@ -5,7 +5,7 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
-import { type Answer, decline, fromMake, type Handler, type Reply, toHandler } from "../Handler.ts"
+import { type Answer, decline, fromMake, givenNo, type Handler, type Reply, toHandler } from "../Handler.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import { shown } from "./Shown.ts"
 
@@ -43,9 +43,15 @@ export interface Case<out R = never> {
   readonly handler: Handler<R>
 }
 
-/** Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. */
-export const matches = (text: string, expected: string | RegExp): boolean =>
-  typeof expected === "string" ? text === expected : new RegExp(expected).test(text)
+/**
+ * Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. Anything else,
+ * such as `undefined`, would be an expression that most texts match.
+ */
+export const matches = (text: string, expected: string | RegExp): boolean => {
+  if (typeof expected === "string") return text === expected
+  if (expected instanceof RegExp) return new RegExp(expected).test(text)
+  throw new TypeError(`A text is compared with ${shown(expected)}, which is neither a text nor a regular expression`)
+}
 
 /** Checks that a predicate returned a boolean, because a promise would count as true. */
 export const truth = (holds: boolean): boolean => {
@@ -66,8 +72,11 @@ const nameOf = (pattern: Pattern): string =>
     .join(" and ")
 
 /** Returns the pattern of a condition that isn't a function. */
-const patternOf = (condition: RegExp | Pattern): Pattern =>
-  condition instanceof RegExp ? { lastUserText: condition } : condition
+const patternOf = (condition: RegExp | Pattern): Pattern => {
+  if (condition instanceof RegExp) return { lastUserText: condition }
+  if (typeof condition === "object" && condition !== null) return condition
+  throw givenNo("The condition of `MockModel.when`", condition, "a regular expression, a pattern or a function")
+}
 
 /** Returns the predicate of a condition. */
 export const predicateOf = <R>(condition: Condition<R>): Predicate<R> => {
@@ -172,6 +181,12 @@ const nearestOf = (cases: ReadonlyArray<Case<unknown>>, request: MockRequest): R
 export const conditional = <const Cases extends ReadonlyArray<Case<unknown>>>(
   ...cases: Cases
 ): Handler<CaseServices<Cases[number]>> => {
+  for (const [index, each] of cases.entries()) {
+    if (typeof each !== "object" || each === null || !("holds" in each)) {
+      const wanted = "made by `MockModel.when` or `MockModel.otherwise`"
+      throw givenNo(`Case ${index + 1} of \`MockModel.conditional\``, each, wanted)
+    }
+  }
   const nameAt = (index: number): string => `${index + 1}. ${cases[index]!.condition}`
   const make = Effect.map(
     Effect.forEach(cases, ({ handler }) => handler.make),

@@ -25,8 +25,8 @@ export interface TranscriptCall extends MockResponse.CallOptions {
  * One entry of a transcript. The model says the assistant's entries. The others are checked against the request that the next entry of the
  * assistant answers.
  *
- * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it. Without a
- * `name` any tool may have given it. Without `usage`, an assistant's entry has the usage of its `content`, which is unknown by default.
+ * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it: each entry
+ * needs a result of its own. Without a `name` any tool may have given it. Without `usage`, an assistant's entry has the usage of its `content`, which is unknown by default.
  *
  * @category models
  * @since 0.1.0
@@ -72,23 +72,50 @@ const saidSince = ({ messages }: MockRequest): ReadonlyArray<string> =>
       : []
   )
 
+type ToolCheck = Extract<Check, { readonly role: "tool" }>
+type Given = MockRequest["lastToolResults"][number]
+
+const isGiven = ({ content, name: wanted }: ToolCheck, { name, result }: Given): boolean =>
+  (wanted === undefined || wanted === name) &&
+  (typeof content === "function" ? truth(content(result)) : Equal.equals(result, content))
+
+/** Pairs entries of tools with results, so that each entry has its own. A new entry may give an earlier one another result. */
+class Pairs {
+  readonly #results: ReadonlyArray<Given>
+  readonly #of = new Map<Given, ToolCheck>()
+
+  constructor(results: ReadonlyArray<Given>) {
+    this.#results = results
+  }
+
+  /** Returns whether there is a result for an entry too. */
+  add(check: ToolCheck, tried = new Set<Given>()): boolean {
+    return this.#results.some((result) => {
+      if (tried.has(result) || !isGiven(check, result)) return false
+      tried.add(result)
+      const other = this.#of.get(result)
+      if (other !== undefined && !this.add(other, tried)) return false
+      this.#of.set(result, check)
+      return true
+    })
+  }
+}
+
 /** Returns how a request differs from the entries, if it does. */
 const mismatch = (checks: ReadonlyArray<Check>, first: number, request: MockRequest): string | undefined => {
   const users = checks.filter((check) => check.role === "user")
   const said = saidSince(request)
+  const results = request.lastToolResults
+  const pairs = new Pairs(results)
   let user = said.length - users.length
   for (const [index, check] of checks.entries()) {
     const place = `transcript entry ${first + index + 1}`
     if (check.role === "tool") {
-      const results = request.lastToolResults
-      const isGiven = results.some(({ name, result }) =>
-        (check.name === undefined || check.name === name) &&
-        (typeof check.content === "function" ? truth(check.content(result)) : Equal.equals(result, check.content))
-      )
-      if (isGiven) continue
+      if (pairs.add(check)) continue
+      const more = results.some((result) => isGiven(check, result)) ? " for another call" : ""
       const given = results.map(({ name, result }) => `${name} gave ${shown(result)}`).join(", ") ||
         "no tool gave a result"
-      return `${place} wants ${check.name ?? "a tool"} to give ${shownExpected(check.content)}, and ${given}`
+      return `${place} wants ${check.name ?? "a tool"} to give ${shownExpected(check.content)}${more}, and ${given}`
     }
     const text = check.role === "system" ? request.system : said[user++]
     if (text !== undefined && isAsExpected(text, check.content)) continue

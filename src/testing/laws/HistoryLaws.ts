@@ -6,9 +6,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as AgentState from "../../domain/AgentState.ts"
 import * as Conversation from "../../domain/Conversation.ts"
 import * as ConversationRules from "../ConversationRules.ts"
 import { difference } from "./Difference.ts"
+import { through } from "./EventLaws.ts"
 import { breach } from "./LawBroken.ts"
 import { problems } from "./Legality.ts"
 
@@ -26,6 +29,9 @@ export const breachOf = Effect.fnUntraced(
     const changed = exit.value
     const [problem] = problems(changed)
     if (problem !== undefined) return breach("what crosses is legal", problem)
+    const stored = Result.flatMap(Result.try(() => AgentState.make("agent", { conversation: changed })), through)
+    const lost = Result.isFailure(stored) ? String(stored.failure) : difference(stored.success.conversation, changed)
+    if (lost !== undefined) return breach("what crosses survives JSON", lost)
     const again = yield* Effect.exit(change(conversation))
     const found = Exit.isSuccess(again) ? difference(again.value, changed) : String(again.cause)
     if (found !== undefined) return breach("the same conversation crosses each time", found)

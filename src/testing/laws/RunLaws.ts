@@ -93,11 +93,16 @@ const observe = Effect.fnUntraced(function*(subject: Subject, plan: Plan, from: 
   if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) {
     return { law: dies, issue: String(Cause.squash(exit.cause)), events }
   }
-  const run = observed(from, events, exit)
-  if (events.length === 0) {
-    const hasEnded = typeof from !== "string" && AgentStatus.isTerminal(from.status)
-    return hasEnded ? run : { law: "a run emits events", issue: String(exit), events }
+  const hasEnded = typeof from !== "string" && AgentStatus.isTerminal(from.status)
+  if (events.length === 0 && !hasEnded) {
+    // What fails before the first event is the layer.
+    const issue = Exit.isSuccess(exit)
+      ? "there are none"
+      : `it fails before it begins: ${String(Cause.squash(exit.cause))}`
+    return { law: "a run emits events", issue, events }
   }
+  const run = observed(from, events, exit)
+  if (events.length === 0) return run
   const breach = (law: string, issue: string | undefined): Breach | undefined =>
     issue === undefined ? undefined : { law, issue, events }
   for (const [law, check] of Object.entries(pure)) {

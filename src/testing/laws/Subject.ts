@@ -24,7 +24,9 @@ const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
       currentTimeMillisUnsafe: () => 0,
       currentTimeMillis: Effect.succeed(0),
       currentTimeNanosUnsafe: () => 0n,
-      currentTimeNanos: Effect.succeed(0n)
+      currentTimeNanos: Effect.succeed(0n),
+      monotonicTimeNanosUnsafe: () => 0n,
+      monotonicTimeNanos: Effect.succeed(0n)
     }
     const stopped = new Proxy(clock, {
       get: (target, key) => {

@@ -109,7 +109,8 @@ export class Exchange {
 
   /** Sends a response as the request asks for it. */
   deliver(by: string, response: MockResponse.MockResponse, reading: Reading): Effect.Effect<Response, TypeError> {
-    const delivery = Delivery.address(response, () => this.#ids.next(callPrefixes[this.#protocol.name]))
+    const addressed = Delivery.address(response, () => this.#ids.next(callPrefixes[this.#protocol.name]))
+    const delivery = Delivery.toJson(addressed)
     this.write({ by, response: delivery })
     const omitted = delivery.parts.flatMap((part, index) => {
       const what = reading.omits(part)

@@ -403,7 +403,8 @@ export const expectCommand = (command: AgentState.Command | AgentState.Command["
 })
 
 /**
- * Expects something of the state: fields that are equal, or a function of the state that neither returns `false` nor throws.
+ * Expects something of the state: fields that are equal, or a function of the state that neither returns `false` nor throws. A function
+ * that returns a Promise or an Effect fails the story, because nobody would await or run it.
  *
  * @category expectations
  * @since 0.1.0

@@ -163,7 +163,7 @@ describe("any body", () => {
 
 describe("a defect", () => {
   it("is a response that no client tries again, with the reason, and a miss", async () => {
-    const provider = MockProvider.make({ handler: MockModel.make(() => MockResponse.toolCall("add", { n: 1n })) })
+    const provider = MockProvider.make({ handler: MockModel.make(() => MockResponse.toolCall(1n as never, {})) })
     for (const stream of [false, true]) {
       const body = { model: "any", messages: [{ role: "user", content: "Hi" }], stream }
       const response = await post(provider.fetch, "chat/completions", body)
