@@ -10,7 +10,7 @@
  *
  *     node scripts/build.ts [folder]      # dist by default
  */
-import { build, buildSync, type Metafile, type Plugin, transformSync } from "esbuild"
+import { build, buildSync, type Plugin, transformSync } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
@@ -125,34 +125,8 @@ const importOnce = (): Plugin => {
   }
 }
 
-/**
- * Puts esbuild's own helper into each module that calls it, and takes its file away: every process would wait for that file. A line
- * stays a line, so the source maps stay true.
- */
-const inlineHelper = ({ outputs }: Metafile): void => {
-  const files = Object.keys(outputs).filter((file) => file.endsWith(".js"))
-  const helper = files.find((file) => Object.keys(outputs[file]!.inputs).length === 0)
-  if (helper === undefined) return
-  const name = helper.slice(helper.lastIndexOf("/") + 1).replaceAll(".", "\\.")
-  const [, code = ""] = /^([\s\S]*?)\nexport \{/.exec(readFileSync(join(root, helper), "utf8")) ?? []
-  const line = code.replace(/\s*\n\s*/g, " ").trim()
-  for (const file of files.filter((file) => file !== helper)) {
-    const path = join(root, file)
-    const text = readFileSync(path, "utf8")
-    const inlined = text
-      .replace(new RegExp(`import "[./]*/${name}";`), "")
-      .replace(
-        new RegExp(`import \\{([^}]*)\\} from "[./]*/${name}";`),
-        (_, names: string) => line + "\n".repeat(names.split("\n").length - 1)
-      )
-    if (inlined !== text) writeFileSync(path, inlined)
-  }
-  rmSync(join(root, helper))
-  rmSync(join(root, `${helper}.map`))
-}
-
 const buildForNode = async (): Promise<void> => {
-  const { metafile } = await build({
+  await build({
     absWorkingDir: root,
     entryPoints: Object.entries(sources()).map(([name, source]) => ({ in: `entry:${source}`, out: name })),
     plugins: [entries(), importOnce()],
@@ -169,10 +143,12 @@ const buildForNode = async (): Promise<void> => {
     sourcemap: true,
     // The package has the sources, so the maps needn't repeat them.
     sourcesContent: false,
-    metafile: true,
+    // V8 compiles this faster. Names stay, so stacks can be read without the maps.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 160,
     logLevel: "warning"
   })
-  inlineHelper(metafile)
 }
 
 const buildForBundlers = (): void => {
