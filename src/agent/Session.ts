@@ -236,9 +236,9 @@ export interface Session<out Output = unknown, out E = OwnError>
   /**
    * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may keep it.
    *
-   * Fails with a `ModeError` if no mode is entered, or another one is on top. If the clean-up fails, `exitMode` fails with its error, and
-   * the mode is left all the same. After a restart, entered modes may have to be set up again first. If that fails, the mode is left too:
-   * its clean-up runs, and no finalizers, since nothing was set up. Only if the agent doesn't have an entered mode, none is left.
+   * Fails with a `ModeError` if no mode is entered, another one is on top, or the agent lacks an entered mode; then none is left. If the
+   * clean-up fails, `exitMode` fails with its error, and the mode is left all the same. After a restart, entered modes may have to be set
+   * up again first. If that fails, `exitMode` runs the clean-up, but no finalizers, leaves the mode, and succeeds.
    */
   readonly exitMode: (name?: string) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 

@@ -184,8 +184,8 @@ export const toolCalls: {
 }
 
 /**
- * Fails a run with `BudgetExceeded` when it has run for a time. The time in which it was stopped doesn't count. A request or a handler that
- * takes longer isn't ended.
+ * Fails a run with `BudgetExceeded` when it has run for `duration`. The time in which it was stopped doesn't count. A request or a
+ * handler that takes longer isn't ended.
  *
  * Throws `InvalidLimit` for a negative or an invalid duration.
  *

@@ -64,7 +64,7 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
   }
 }
 
-/** The defect of a handler whose Effect succeeded with another Effect, which nobody ran. */
+/** The defect of a handler whose Effect succeeded with a Promise or another Effect, which nobody awaited or ran. */
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
   Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
@@ -95,7 +95,7 @@ const takesExits = ({ successSchema }: HandledTool["tool"], exit: unknown): bool
   return is(exit) && !is(Object.create({}))
 }
 
-/** Checks whether a handler succeeded with an Effect, which nobody ran. `Effect.succeed` makes an `Exit`. */
+/** Checks whether a handler succeeded with a Promise or an Effect, which nobody awaited or ran. `Effect.succeed` makes an `Exit`. */
 const isUnrun = ({ tool }: HandledTool, value: unknown): boolean =>
   Wanted.isUnrun(value) || (Exit.isExit(value) && !takesExits(tool, value))
 
