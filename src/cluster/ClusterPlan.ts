@@ -91,7 +91,7 @@ const codec: Client_.Codec<unknown, Results, Step> = {
 /**
  * Makes a plan that runs on a cluster. The name is its entity's there. Never change it, nor the names of the nodes: they are stored. Inputs
  * and the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
- * conversations.
+ * conversations. Throws `InvalidLimit` as `Conversation.make` does.
  *
  * @category constructors
  * @since 0.1.0

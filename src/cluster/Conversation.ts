@@ -152,7 +152,7 @@ const aroundOf = (make: () => Around): Around => {
   return (run) => around()(run)
 }
 
-/** Returns options that can be kept. Throws `InvalidLimit`. */
+/** Checks options, and leaves out a `keepEvents` of `Infinity`. Throws `InvalidLimit`. */
 const checked = <S>(options: Options<S>): Options<S> => {
   const { keepEvents, maxIdleTime } = options
   if (maxIdleTime !== undefined) durationOf("maxIdleTime", maxIdleTime, "from 0 on")
@@ -167,7 +167,7 @@ const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, 
     const messages = yield* MessageStorage.MessageStorage
     const store = yield* ConversationStore
     const id = idOf(name, address.entityId)
-    // If an option throws, messages are answered with that. If nothing could be made here, they would never be answered.
+    // The options' functions are called later: what they throw is then the answer. If one threw here, no message would ever be answered.
     const { around, services } = options
     const activation = yield* Activation.make({
       id,

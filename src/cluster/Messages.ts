@@ -299,7 +299,7 @@ export class Messages {
     if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || journal.kept.message === key) {
       return journal.answer(key, error)
     }
-    const issue = error?.message ?? "it was cancelled before"
+    const issue = error?.message ?? "it was cancelled"
     return Effect.fail(new ConversationError({ reason: new NotBegun({ id: this.#id, issue }) }))
   }
 

@@ -96,7 +96,7 @@ const beforeAnswer = (self: AgentState): AgentState | undefined => {
 }
 
 /**
- * Checks whether a call may be answered: whether its tool is offered, or a program called it.
+ * Checks whether a call may be answered: whether its tool is offered, or if a program called it, whether the agent has the tool.
  *
  * A handoff's `when` is asked about the state that the model was asked in, because the call itself may change the state. If a user spoke
  * since, the earlier state isn't known any more, and the call may be answered.

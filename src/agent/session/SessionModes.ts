@@ -52,7 +52,7 @@ const notSetUp = (loop: Loop.Loop, operation: string, error: unknown): ModeError
     })
   )
 
-/** Makes an agent that doesn't have the entered modes a `ModeError` of the operation that needs them. */
+/** Turns the failure of an agent that lacks the entered modes into a `ModeError` of the operation. */
 const forModes = <A>(
   loop: Loop.Loop,
   operation: string,
