@@ -3,7 +3,7 @@
  *
  * A model gets prepends, the agent's instructions, the state's `systemMessage`, sections, a note about the mode, and appends, in this
  * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`. Pieces
- * outside of any mode stay until another agent takes over.
+ * outside of any mode stay until a handoff.
  *
  * @since 0.1.0
  */
@@ -19,7 +19,7 @@ import type { ModeError } from "./ModeError.ts"
 export interface Options {
   /**
    * Whether the piece outlives the mode that adds it; it doesn't by default. It then belongs to the mode around that one, or, if there is
-   * none, stays until another agent takes over. A mode of isolation `fork` keeps nothing.
+   * none, stays until a handoff. A mode of isolation `fork` keeps nothing.
    */
   readonly persist?: boolean | undefined
 }

@@ -239,9 +239,9 @@ export const layer = <const M extends Mode = "auto">(
  *
  * Events don't say which system message and tools a model was sent, so only the messages of the conversation are compared. If the events
  * don't say what a run began with, the answers of each agent are played in their order. A failure is played as an `AiError` with the tag
- * and the message of its event, so it is retried if the recorded one was. Its reason has the fields that the message says: no HTTP
- * response, and only for a `RateLimitError` how long to wait. If the tag isn't that of a reason, for example `GuardrailBlocked`, it is
- * played as an `InvalidRequestError`, or as an `UnknownError` if the attempt may have used tokens. A request that differs dies
+ * and the message of its event, so it is retried if the recorded one was. Its other fields are read from the message, so it has no HTTP
+ * response, and only a `RateLimitError` says how long to wait. If the tag isn't that of a reason, for example `GuardrailBlocked`, the
+ * failure is played as an `InvalidRequestError`, or as an `UnknownError` if the attempt may have used tokens. A request that differs dies
  * with `CassetteDrift`, and one too many with `CassetteExhausted`: they name the tape by `name`, `"events"` by default. The layer fails
  * with the error of the stream.
  *

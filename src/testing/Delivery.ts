@@ -125,7 +125,7 @@ const block = (
   return chunks
 }
 
-/** A value as JSON that shows it, as agents read it. None stays none. */
+/** Returns the JSON that agents make of a value. `undefined` stays as it is. */
 const jsonOf = (value: unknown): unknown => value === undefined ? undefined : JsonValue.fromUnknown(value)
 
 /** Returns a response as it can be sent over a wire: parameters and results that aren't JSON become the JSON that shows them. */

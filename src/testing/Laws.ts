@@ -188,8 +188,8 @@ export const guardrail = <On extends Guardrail.Subject, Value, E, R>(
  * Checks the laws of a function that changes conversations: a history of a handoff, a transform of a policy, or a summary.
  *
  * `change` is a handoff's `history`, or a function of a conversation that returns another, directly or in an Effect. Its result must be
- * legal, storable, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return an empty
- * conversation, but must not throw. `layer` has the services that it needs. Fails with `LawBroken`, or as the layer does.
+ * legal, storable, the same each time, and a prompt that providers accept; its argument must stay unchanged. It may fail, and may return
+ * an empty conversation, but must not throw. `layer` has the services that it needs. Fails with `LawBroken`, or as the layer does.
  *
  * @category laws
  * @since 0.1.0

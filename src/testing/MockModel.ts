@@ -130,7 +130,7 @@ export const toolCalls: Effect.Effect<ReadonlyArray<CallOfTool>, never, MockMode
   (model) => model.toolCalls.slice()
 )
 
-/** Says why there is no history of a machine, which answers for these agents: for "" if it isn't in a `byAgent`. */
+/** Says why a machine has no history for an agent. `agents` are those that it has histories for: `""` outside of a `byAgent`. */
 const noHistory = (agent: string | undefined, agents: ReadonlyArray<string>): string =>
   agents.length === 0
     ? "The mock model isn't made of this state machine, or has it only inside a `repeat`, which keeps no history"
@@ -209,7 +209,8 @@ export const assertDrained: Effect.Effect<void, never, MockModel> = Effect.flatM
 })
 
 /**
- * Dies with `UnexpectedCalls` unless the model got exactly `count` requests, failed ones and those in flight included.
+ * Dies with `UnexpectedCalls` unless the model got exactly `count` requests, failed ones and those in flight included. An invalid `count`,
+ * such as a negative number or a fraction, dies with `InvalidLimit`.
  *
  * @category assertions
  * @since 0.1.0

@@ -241,8 +241,8 @@ export const providerCall = (
  * Makes a response in which the provider asks for an approval before it runs a tool of its own, such as a tool of an MCP server.
  *
  * The run stops until somebody approves or denies the call, and the next request tells the provider so. The result of the tool then comes
- * in the provider's next response: a `providerCall`, if the toolkit has the tool. Without an `approvalId`, the request for the approval has the id `mcpr_` with the id
- * of the call appended.
+ * in the provider's next response: a `providerCall`, if the toolkit has the tool. Without an `approvalId`, the request for the approval has
+ * the id `mcpr_` with the id of the call appended.
  *
  * **Example** (A search that somebody agrees to)
  *

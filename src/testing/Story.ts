@@ -179,7 +179,7 @@ const expectCommandOf = (
   return holds ? Result.succeed(state) : problem("CommandDiffers", `the state needs ${commandTitle(command)}`)
 }
 
-/** Says what a function returned if it is something that nobody awaits or runs, and so would hold of any state. */
+/** Says what a function returned if it is a Promise or an Effect: nobody awaits or runs it, so the expectation would always hold. */
 const unrunOf = (said: unknown): string | undefined =>
   Predicate.isPromiseLike(said)
     ? "a Promise, which a story doesn't await"

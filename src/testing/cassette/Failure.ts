@@ -109,8 +109,9 @@ const reasonOf = (tag: string, text: string): AiError.AiErrorReason | undefined 
 }
 
 /**
- * Makes the error of a failed request from its event. It is retried if the recorded one was, because its reason has the same tag. Only a
- * tag that isn't a reason's gets another one with the same usage: none, or an unknown one if the answer broke off.
+ * Makes the error of a failed request from its event. It is retried if the recorded one was, because its reason has the same tag. If the
+ * tag isn't that of a reason, the error is an `InvalidRequestError`, which has no usage, or, if the answer broke off, an `UnknownError`,
+ * whose usage is unknown.
  */
 export const errorOf = ({ isBrokenOff, message, tag }: ModelCallFailed): AiError.AiError => {
   const [, module = "LanguageModel", method = "generateText", description = message] =

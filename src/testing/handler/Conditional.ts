@@ -44,8 +44,8 @@ export interface Case<out R = never> {
 }
 
 /**
- * Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. Anything else,
- * such as `undefined`, would be an expression that most texts match.
+ * Checks whether a text is equal or matches. A global expression begins at the start of the text, not where it stopped last. Throws a
+ * `TypeError` for anything else, such as `undefined`: as an expression, most texts would match it.
  */
 export const matches = (text: string, expected: string | RegExp): boolean => {
   if (typeof expected === "string") return text === expected

@@ -25,8 +25,9 @@ export interface TranscriptCall extends MockResponse.CallOptions {
  * One entry of a transcript. The model says the assistant's entries. The others are checked against the request that the next entry of the
  * assistant answers.
  *
- * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it: each entry
- * needs a result of its own. Without a `name` any tool may have given it. Without `usage`, an assistant's entry has the usage of its `content`, which is unknown by default.
+ * The `content` of a tool's entry is the result that one of the tool's calls must have, or a function that returns true for it. Without a
+ * `name` any tool may have given the result. Each entry needs a result of its own. Without `usage`, an assistant's entry has the usage of
+ * its `content`, which is unknown by default.
  *
  * @category models
  * @since 0.1.0

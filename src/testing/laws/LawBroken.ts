@@ -58,7 +58,8 @@ export class LawBroken extends Schema.TaggedError<LawBroken>("troupe/testing/Law
  *
  * - `runs` is the number of random runs or values, 25 by default.
  * - `seed`: the same seed makes the same runs. By default each check makes different runs.
- * - `replay` is that of a `LawBroken`: its run is checked first. If it breaks no law any more, random runs follow.
+ * - `replay` is that of a `LawBroken`: its run is checked first. If it breaks no law any more, random runs follow. Any other text dies
+ *   with a `TypeError`.
  *
  * @category models
  * @since 0.1.0
@@ -123,7 +124,7 @@ export const check = <A>(
       ...(replay === undefined ? undefined : { replay })
     }
   )
-  // The check catches what dies in a run. What still dies with a replay is that this can't be read.
+  // The check catches defects of runs. So if it dies with a replay, the replay can't be read.
   const played = replay === undefined ?
     checked :
     Effect.catchDefect(
