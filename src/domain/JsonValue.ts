@@ -52,7 +52,7 @@ const refuse = (): never => {
 const copyOther = (value: unknown): unknown =>
   value instanceof Uint8Array ? new Uint8Array(value) : value instanceof URL ? new URL(value) : value
 
-/** Copies the plain data, the bytes and the addresses in a value, and keeps everything else in it as it is. */
+/** Copies the plain data, the bytes and the URLs in a value, and keeps everything else in it as it is. */
 export const detached = (value: unknown): unknown => copy(value, Infinity, copyOther)
 
 const convert = (value: unknown): ForeignValue.Converted => {

@@ -71,7 +71,7 @@ const nearest = <A extends LocatedPart<Prompt.Part>>(
 type Call = LocatedPart<Prompt.ToolCallPart>
 type Answer = LocatedPart<Prompt.ToolResultPart>
 
-/** Pairs each result with a call. It takes as long as there are parts, also if all calls have one id, as some models give them. */
+/** Pairs each result with a call, without a search through all calls: some models give every call the same id. */
 const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
   const resultOf = new Map<Call, Answer>()
   const known = new Set(calls.map((call) => call.part.id))
@@ -143,7 +143,7 @@ const pairApprovals = (
   return { approvalsOf, aimless, left }
 }
 
-/** Returns for each message the first of the tool messages in a row that it ends, or the message behind it if it isn't one. */
+/** Returns for each tool message where its row of tool messages begins, and for any other message the place behind it. */
 const rowsOf = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<number> => {
   let start = 0
   return messages.map(({ role }, index) => {

@@ -159,7 +159,8 @@ const systemMessageOf = (
 }
 
 /**
- * Makes a conversation from any prompt, even a broken one, and lists every repair.
+ * Makes a conversation from any prompt, even a broken one, and lists every repair. Throws a `TypeError` for what isn't a prompt, such as a
+ * list of messages.
  *
  * System messages aren't turns: their text is returned as `systemMessage`, for `AgentState.make`. Each one that isn't the first message is
  * reported as a repair.

@@ -48,7 +48,7 @@ export class SettledIds {
   #turns: ReadonlyArray<Turn> = []
   #count = 0
   #ids = new Named()
-  /** Reads the turns before a place, after which nothing changes them but an edit of the conversation. */
+  /** Reads the turns before a place. They are settled: nothing but an edit of the conversation changes them. */
   read(turns: ReadonlyArray<Turn>, upTo: number): Named {
     let isSame = this.#count <= upTo
     for (let at = 0; isSame && at < this.#count; at++) isSame = this.#turns[at] === turns[at]
@@ -68,7 +68,7 @@ export class TakenIds extends Named implements CallIds.Taken {
   forgotten: ForgottenIds.Bits | undefined = undefined
   /** The ids in turns that were settled before, if somebody keeps those. */
   settled: Named | undefined = undefined
-  /** The ids that are known by name, wherever. */
+  /** The ids that are known by name, here and in `settled`. */
   readonly #named = { has: (id: string): boolean => this.names.has(id) || this.settled?.names.has(id) === true }
   has(id: string): boolean {
     if (this.#named.has(id)) return true

@@ -1,5 +1,5 @@
 /**
- * The whole of a dialogue as an immutable value: what was said, where it stands, and the state of each agent.
+ * The whole of a dialogue as an immutable value: what was said, the dialogue's status, and the state of each agent.
  *
  * 1. A dialogue's state is data: it names agents, never holds one, and survives JSON in every status.
  * 2. `heard` says how many entries of the transcript an agent was told; it grows only as the agent is told.

@@ -14,7 +14,7 @@ export const speakerOf = (self: DialogueState): { readonly name: string; readonl
   return participant?.state === undefined ? undefined : { name: participant.name, state: participant.state }
 }
 
-/** Why a call can't be answered: where it stands, and which calls can. */
+/** Why a call can't be answered: the state of the call, and which calls can be. */
 interface Refusal {
   readonly found: string
   readonly awaiting: ReadonlyArray<string>

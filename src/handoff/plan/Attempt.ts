@@ -14,7 +14,7 @@ export type Failures = Arr.NonEmptyReadonlyArray<{ readonly node: string; readon
 /** Returns what a node failed with before any fallback was tried. */
 export const failuresOf = (node: Definition, reason: unknown): Failures => [{ node: node.name, reason }]
 
-/** Calls a node's function once, and checks what it gives. */
+/** Calls a node's function once, and checks what it returns. */
 export const call = (node: Definition, input: unknown): Effect.Effect<unknown, unknown, unknown> =>
   Effect.suspend(() => {
     const by = `Node "${node.name}"`

@@ -235,5 +235,5 @@ export const valueOf = (self: Definition, output: unknown): Effect.Effect<unknow
     ? Effect.succeed(output)
     : MaybeEffect.call(
       () => self.change!(output),
-      (made) => Wanted.value(`What changes the output on ${titleOf(self)}`, made)
+      (made) => Wanted.value(`The function of ${titleOf(self)}`, made)
     )

@@ -123,7 +123,10 @@ export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback>
   readonly timeout?: Timeout
   /** A node that takes the same input if all attempts have failed; none by default. It has its own policy. */
   readonly fallback?: Fallback
-  /** Whether an effect may run again on a cluster if its process died in it; `false` by default. In one process this changes nothing. */
+  /**
+   * Whether a cluster starts an effect again by itself if its end is unknown, as when its process died; `false` by default. In one process
+   * this changes nothing.
+   */
   readonly idempotent?: boolean | undefined
 }
 
