@@ -141,7 +141,7 @@ export class Offers {
   }
 
   get #notBegun(): ConversationError {
-    return new ConversationError({ reason: new NotBegun({ id: this.#id, issue: "its key was cancelled before" }) })
+    return new ConversationError({ reason: new NotBegun({ id: this.#id, issue: "the key was cancelled before" }) })
   }
 
   /** Waits until something holds. */

@@ -122,7 +122,7 @@ const answer = <Event>(
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
 const paramsGiven = (params: Schema.Json): Schema.Json =>
-  JsonValue.frozen(Wanted.value("What calls `approve` with `params`", params))
+  JsonValue.frozen(Wanted.value("The caller of `approve` with `params`", params))
 
 /**
  * Finds the call of an id if a session reads and judges new parameters for it as soon as they are given. The call awaits approval, or was

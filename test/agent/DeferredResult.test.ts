@@ -173,7 +173,7 @@ describe("A result that is given", () => {
       for (const unrun of [Promise.resolve(at), Effect.sync(() => at)]) {
         assert.throws(
           () => AgentState.giveResult(state, "a", unrun as never),
-          /What calls `giveResult` gave no value but an? (Promise|Effect)/
+          /The caller of `giveResult` gave no value but an? (Promise|Effect)/
         )
       }
       yield* inShop([], () =>
