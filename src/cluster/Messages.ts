@@ -250,7 +250,7 @@ export class Messages {
       (cause) => Cause.hasDies(cause) && !Cause.hasInterrupts(cause),
       (cause) =>
         Effect.andThen(
-          Effect.logError("A message can't be handled", cause),
+          Effect.logError("A message to a conversation can't be handled", cause),
           this.#unanswered(live, key, isOffered, Exit.failCause(cause))
         )
     )
@@ -299,7 +299,7 @@ export class Messages {
     if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || journal.kept.message === key) {
       return journal.answer(key, error)
     }
-    const issue = error?.message ?? "it was cancelled"
+    const issue = error?.message ?? "its key was cancelled"
     return Effect.fail(new ConversationError({ reason: new NotBegun({ id: this.#id, issue }) }))
   }
 
