@@ -23,7 +23,8 @@ import type { RpcClientError } from "effect/rpc/RpcClientError"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as RunId from "../agent/journal/RunId.ts"
-import * as JsonValue from "../domain/JsonValue.ts"
+import { paramsGiven } from "../domain/Approval.ts"
+import { successOf } from "../domain/DeferredResult.ts"
 import type { Answer } from "./Answer.ts"
 import { ConversationError, ConversationUnreadable } from "./ConversationError.ts"
 import * as EventStream from "./EventStream.ts"
@@ -220,7 +221,7 @@ export const make = <In, State, Event>(
           : requests.SayAt({ ...said, at: options.at }, { discard: true })
       }),
     approve: (callId, { key, params } = {}) => {
-      const given = params === undefined ? undefined : JsonValue.fromUnknown(params)
+      const given = params === undefined ? undefined : paramsGiven(params)
       const changed = given === undefined ? "" : `/${Hash.string(JSON.stringify(given))}`
       return waiting(requests.Approve({
         key: key ?? `approve/${callId}${changed}`,
@@ -231,7 +232,7 @@ export const make = <In, State, Event>(
     deny: (callId, reason, options) =>
       waiting(requests.Deny({ key: options?.key ?? `deny/${callId}`, callId, reason })),
     giveResult: (callId, result, options) => {
-      const given = JsonValue.fromUnknown(result)
+      const given = successOf(result).result
       return waiting(requests.GiveResult({ key: givenKey(callId, given, options), callId, result: given }))
     },
     giveFailure: (callId, reason, options) =>

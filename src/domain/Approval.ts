@@ -121,7 +121,8 @@ const answer = <Event>(
 
 const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined ? params : asked
 
-const paramsGiven = (params: Schema.Json): Schema.Json =>
+/** Copies other parameters that a program gives an approval. A Promise or an Effect is refused: the tool would get an empty object. */
+export const paramsGiven = (params: Schema.Json): Schema.Json =>
   JsonValue.frozen(Wanted.value("The caller of `approve` with `params`", params))
 
 /**

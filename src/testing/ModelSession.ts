@@ -123,7 +123,11 @@ export class ModelSession<R> {
       else before.push(given)
     }
     const turn = state?.conversation.turns.at(-1)
-    if (turn !== undefined) this.#after.set(turn, all)
+    if (turn === undefined) return
+    // Two runs of one state have the same turn.
+    const known = this.#after.get(turn)
+    if (known === undefined) this.#after.set(turn, all)
+    else known.push(...all)
   }
 
   readonly #nextId = (): string => {

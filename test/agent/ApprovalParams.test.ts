@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Result, Schema, SchemaGetter } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Result, Schema, SchemaGetter } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentPicker, AgentState, Group, Guardrail, Handoff, Mode, Session, Trace } from "troupe"
@@ -45,6 +45,21 @@ const callOf = (self: AgentState.AgentState, id: string) =>
 const errorOf = <A, E>(result: Result.Result<A, E>): E => Result.getOrThrow(Result.flip(result))
 
 describe("A call that is approved with other parameters", () => {
+  it.effect("gets no Promise and no Effect by a session, as which it would get an empty object", () =>
+    Effect.gen(function*() {
+      for (const params of [Promise.resolve(given), Effect.sync(() => given)]) {
+        const session = yield* Session.make(clerk)
+        yield* session.call("I want 400 euros back.")
+        const exit = yield* Effect.exit(session.approve("r", { params: params as never }))
+        const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.match(
+          String(defect),
+          /^TypeError: The caller of `approve` with `params` gave no value but an? (Promise|Effect)/
+        )
+        assert.strictEqual((yield* session.state).status._tag, "WaitingForTools")
+      }
+    }).pipe(Effect.scoped, Effect.provide(handlers), Effect.provide(model)))
+
   it.effect("runs with those, and the model, the trace and the state say so", () =>
     Effect.gen(function*() {
       const waiting = yield* Agent.run(clerk, "I want 400 euros back.")

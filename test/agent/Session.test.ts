@@ -24,6 +24,7 @@ import {
   ContextWindow,
   Conversation,
   Group,
+  Guardrail,
   HandoffPolicy,
   Session,
   StopWhen,
@@ -948,6 +949,26 @@ describe("Session.invoke", () => {
       assert.deepStrictEqual(problems((yield* session.state).conversation), [])
       assert.strictEqual((yield* session.state).status._tag, "InProgress")
     }).pipe(provided))
+
+  it.effect("has the words of guardrails that refuse the error of a fatal tool", () => {
+    const Refuse = Tool.make("refuse", { failure: Schema.String })
+    const Kit = Toolkit.make(Refuse)
+    const refuser = Agent.make("refuser", {
+      toolkit: Kit,
+      fatal: ["refuse"],
+      guardrails: { toolResult: [Guardrail.make("no", () => Guardrail.block("secret"))] }
+    })
+    return Effect.gen(function*() {
+      const session = yield* Session.make(refuser)
+      const reason = reasonOf(yield* Effect.exit(session.invoke(Refuse, {})))
+      assert.strictEqual(reason?._tag, "CallUnanswered")
+      assert.include(reason?.message, "secret")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Kit.toLayer({ refuse: () => Effect.fail("broken") })),
+      Effect.provide(MockModel.layer(MockModel.queue()))
+    )
+  })
 
   it.effect("of a tool that the agent doesn't have, or of wrong parameters, is refused and not recorded", () =>
     Effect.gen(function*() {

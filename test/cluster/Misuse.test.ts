@@ -84,6 +84,8 @@ describe("A conversation on a cluster", () => {
         const error = yield* Effect.flip(chat.approve("pay", { params: params as never }))
         assert.strictEqual(error._tag === "ConversationError" && error.reason._tag, "ParametersRejected")
       }
+      assert.throws(() => chat.approve("pay", { params: Promise.resolve({ n: 2 }) as never }), TypeError, "a Promise")
+      assert.throws(() => chat.giveResult("pay", Effect.sync(() => "paid") as never), TypeError, "an Effect")
       assert.strictEqual((yield* chat.approve("pay")).text, "\"paid 1\"")
       yield* chat.say("send")
       const error = yield* Effect.flip(chat.giveResult("send", cycle as never))

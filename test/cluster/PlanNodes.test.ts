@@ -51,6 +51,24 @@ describe("A node of a plan on a cluster", () => {
     })
   }
 
+  it("can't have the name of another node's fallback", () => {
+    const fallback = Plan.node("b", () => Effect.void)
+    const named = Plan.node("a/b", () => Effect.void)
+    for (
+      const node of [
+        named,
+        Plan.node("a", () => Effect.void, { fallback: Plan.node("b", () => Effect.void, { fallback: named }) })
+      ]
+    ) {
+      assert.throws(
+        () => ClusterPlan.make("Report", Plan.make({ nodes: [node] })),
+        Plan.InvalidPlan,
+        "The plan is invalid: on a cluster, the name of a node can't have a \"/\", as \"a/b\" has"
+      )
+    }
+    ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("a", () => Effect.void, { fallback })] }))
+  })
+
   it.live("has ended if its output isn't JSON, so it isn't unknown how", () => {
     const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("n", () => Effect.succeed(NaN))] }))
     return Effect.gen(function*() {

@@ -140,6 +140,26 @@ describe("MockModel.handlers", () => {
       assert.strictEqual(AgentState.text(done), "[\"opened\"]")
     }))
 
+  it.effect("gives each of two runs of one state what the script gave for it", () =>
+    Effect.gen(function*() {
+      const Safe = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+      const guard = Agent.make("guard", { toolkit: Safe })
+      const open = (result: string) => MockResponse.toolCall("open", {}, { result })
+      const layer = MockModel.handlers(Safe).pipe(
+        Layer.provideMerge(MockModel.layer(MockModel.queue(open("one"), open("two"), told, told)))
+      )
+      const texts = yield* Effect.gen(function*() {
+        const asked = AgentState.ask(AgentState.make("guard"), "Open it.", 0)
+        const waiting = [yield* Agent.resume(guard, asked), yield* Agent.resume(guard, asked)]
+        return yield* Effect.forEach(waiting, (state) => {
+          const [call] = AgentState.pendingApprovals(state)
+          const approved = Effect.fromResult(AgentState.approve(state, call!.callId))
+          return Effect.map(Effect.flatMap(approved, (state) => Agent.resume(guard, state)), AgentState.text)
+        })
+      }).pipe(Effect.provide(layer))
+      assert.deepStrictEqual(texts, ["[\"one\"]", "[\"two\"]"])
+    }))
+
   it.effect("takes an id that ends in a number for what it is", () =>
     Effect.gen(function*() {
       assert.strictEqual(yield* answer, "[1,2]")

@@ -7,8 +7,10 @@
  * @since 0.1.0
  */
 import * as Tool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
@@ -21,6 +23,7 @@ import * as Loop from "../journal/Loop.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
 import { guardOf } from "../perform/guard/Guard.ts"
 import { waiting } from "../perform/HandOver.ts"
+import { Fail } from "../rules/Decision.ts"
 import { isInvokable } from "../rules/OfferedTools.ts"
 import { runCall } from "../run/OutsideRun.ts"
 import {
@@ -56,6 +59,12 @@ const encode = (tool: Tool.Any, params: unknown): Effect.Effect<Schema.Json, Ses
       onFailure: (error) => Effect.fail(because(new ParametersRejected({ tool: tool.name, issue: error.message })))
     })
 
+/** Checks whether guardrails refused the error of a fatal tool. Their words are the call's result then. */
+const isGuardrails = (fatal: Cause.Cause<unknown>): boolean => {
+  const error = Cause.findError(fatal)
+  return Result.isSuccess(error) && error.success instanceof Fail
+}
+
 /** Returns what a handler returned, or fails if the call was settled without it. */
 const resultOf = (
   state: AgentState,
@@ -63,7 +72,7 @@ const resultOf = (
   callId: string,
   answered: CallResult | undefined
 ): Effect.Effect<unknown, unknown> => {
-  if (answered?.fatal !== undefined) return Effect.failCause(answered.fatal)
+  if (answered?.fatal !== undefined && !isGuardrails(answered.fatal)) return Effect.failCause(answered.fatal)
   if (answered?.own !== undefined) return answered.own
   const turn = lastAssistant(state.conversation)
   const call = turn === undefined ? undefined : callsOf(turn).find((call) => call.id === callId)

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
-import { approval, denial, locateApprovable, type NotAwaitingApproval } from "../../domain/Approval.ts"
+import { approval, denial, locateApprovable, type NotAwaitingApproval, paramsGiven } from "../../domain/Approval.ts"
 import {
   failureOf,
   type Given,
@@ -15,7 +15,6 @@ import {
   type NotAwaitingResult,
   successOf
 } from "../../domain/DeferredResult.ts"
-import { frozen } from "../../domain/JsonValue.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { Located } from "../../domain/WaitingCall.ts"
 import type { ToolEntry } from "../definition/AgentDefinition.ts"
@@ -67,7 +66,7 @@ const isOther = ({ approvalId, params }: Call, given: Schema.Json): boolean =>
 const approved = (callId: string, params: Schema.Json | undefined) => (loop: Loop) =>
   Effect.gen(function*() {
     const { state } = loop
-    const given = params === undefined ? undefined : frozen(params)
+    const given = params === undefined ? undefined : paramsGiven(params)
     const located = locateApprovable(state, callId)
     if (given === undefined || located === undefined || !isOther(located.call, given)) {
       return yield* Effect.fromResult(approval(state, callId, given))

@@ -25,7 +25,7 @@ import * as ForeignValue from "../../domain/ForeignValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
-import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
+import { indexOf, InvalidPlan, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
 import type { Definition } from "../../handoff/plan/PlanType.ts"
 import * as Progress from "../../handoff/plan/Progress.ts"
 import { completed, type Ended } from "../../handoff/plan/Results.ts"
@@ -92,6 +92,16 @@ const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place:
     ...(node.agent === undefined ? [] : [[place, node] as const]),
     ...(later === undefined ? [] : agentsOfNode(later.node, later.place))
   ]
+}
+
+const checkName = ({ fallback, name }: Node): void => {
+  if (name.includes("/")) throw new InvalidPlan({ reason: { _tag: "SlashInName", node: name } })
+  if (fallback !== undefined) checkName(fallback)
+}
+
+/** Throws `InvalidPlan` if a node has a `/` in its name, which separates a node from its fallback. */
+export const checkNames = (graph: PlanGraph): void => {
+  for (const [, node] of graph) checkName(node)
 }
 
 /** The agents of a plan, by their places. */

@@ -31,12 +31,13 @@ export const Issue = Schema.TaggedUnion({
   UnknownNode: { from: Schema.String, to: Schema.String, node: Schema.String },
   DuplicateEdge: { from: Schema.String, to: Schema.String },
   Cycle: { path: Schema.Array(Schema.String) },
-  InvalidConcurrency: { concurrency: Schema.Number }
+  InvalidConcurrency: { concurrency: Schema.Number },
+  SlashInName: { node: Schema.String }
 })
 
 /**
  * Why a plan is invalid: no nodes, two nodes with the same name, an edge with a node that isn't the plan's, two edges from one node to
- * another, a cycle (its path ends where it begins), or an invalid concurrency.
+ * another, a cycle (its path ends where it begins), or an invalid concurrency. On a cluster, the name of a node can't have a `/` either.
  *
  * @category models
  * @since 0.1.0
@@ -49,11 +50,12 @@ const messageOf: (issue: Issue) => string = Issue.match({
   UnknownNode: ({ from, node, to }) => `the edge from "${from}" to "${to}" has a node "${node}" that isn't in the plan`,
   DuplicateEdge: ({ from, to }) => `two edges lead from "${from}" to "${to}"`,
   Cycle: ({ path }) => `there is a cycle: ${path.join(" → ")}`,
-  InvalidConcurrency: ({ concurrency }) => `its concurrency is ${concurrency}, not a whole number from 1 on`
+  InvalidConcurrency: ({ concurrency }) => `its concurrency is ${concurrency}, not a whole number from 1 on`,
+  SlashInName: ({ node }) => `on a cluster, the name of a node can't have a "/", as "${node}" has`
 })
 
 /**
- * Error for an invalid plan. `Plan.make` throws it.
+ * Error for an invalid plan. `Plan.make` throws it, and `ClusterPlan.make`.
  *
  * @category errors
  * @since 0.1.0
