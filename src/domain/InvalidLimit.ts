@@ -41,7 +41,7 @@ export const amountOf = (option: string, limit: number): number => {
 }
 
 /** Returns the finite amount that an option sets. Throws `InvalidLimit` if it is below 0, infinite or not a number. */
-export const finiteOf = (option: string, limit: number): number => {
+export const finiteOf = (option: string, limit: number | undefined): number => {
   if (typeof limit === "number" && limit >= 0 && limit < Infinity) return limit
   throw new InvalidLimit({ option, limit, expected: "a finite number from 0 on" })
 }

@@ -12,6 +12,10 @@ import { kindOf } from "./Described.ts"
 export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
   new TypeError(`${by} gave no ${what} but ${kindOf(given)}`)
 
+/** The defect of a program that gave the wrong kind of value: `what` names the value, and `wanted` says what it must be. */
+export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
+  new TypeError(`${what} is ${kindOf(given)}, and must be ${wanted}`)
+
 /** Makes a check of a kind of value: it returns such a value, and throws for any other. */
 const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
   if (is(given)) return given

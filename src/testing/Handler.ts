@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { kindOf } from "../domain/Described.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import type { MockRequest } from "./MockRequest.ts"
 import * as MockResponse from "./MockResponse.ts"
 
@@ -125,14 +125,10 @@ export const stateful = <R>(begin: () => readonly [Answer<R>, Told]): Handler<R>
 /** Checks whether something is a handler. */
 export const isHandler = (u: unknown): u is AnyHandler => Predicate.hasProperty(u, TypeId)
 
-/** The defect of a program that gave something else than `wanted`, which TypeScript would refuse. `what` names what was given. */
-export const givenNo = (what: string, given: unknown, wanted: string): TypeError =>
-  new TypeError(`${what} is ${kindOf(given)}, and must be ${wanted}`)
-
 /** Returns a handler that a program gave, or throws. */
 export const handlerOf = <H extends AnyHandler>(what: string, given: H): H => {
   if (isHandler(given)) return given
-  throw givenNo(what, given, "a handler: `MockModel.make` makes one of a reply")
+  throw Wanted.mustBe(what, given, "a handler: `MockModel.make` makes one of a reply")
 }
 
 /** Declines a request, for a reason. */

@@ -51,9 +51,9 @@ import * as Duration from "effect/Duration"
 import * as Base64 from "effect/encoding/Base64"
 import { dual } from "effect/Function"
 import type * as Schema from "effect/Schema"
-import { kindOf } from "../domain/Described.ts"
 import type * as Part from "../domain/Part.ts"
 import type { RequestUsage } from "../domain/Usage.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { errorOf, type HttpFailure } from "./HttpFailure.ts"
 
 /** A call of a tool. Without an `id` it gets one when the response is sent. `gives` is its result for `MockModel.handlers`. */
@@ -445,7 +445,7 @@ export const chunked: {
 const errorFrom = (given: AiError.AiError | AiError.AiErrorReason): AiError.AiError => {
   if (AiError.isAiError(given)) return given
   if (AiError.isAiErrorReason(given)) return AiError.make({ module: "MockModel", method: "respond", reason: given })
-  throw new TypeError(`The error of a response is ${kindOf(given)}, and must be an \`AiError\` or its reason`)
+  throw Wanted.mustBe("The error of a response", given, "an `AiError` or its reason")
 }
 
 /**

@@ -54,7 +54,6 @@
  */
 import * as Equal from "effect/Equal"
 import * as Formatter from "effect/Formatter"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { rosterOf } from "../agent/definition/Roster.ts"
@@ -63,8 +62,10 @@ import { findInputIssue } from "../agent/rules/InputIssue.ts"
 import type { AgentEvent, RunStarted } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import { openCalls } from "../domain/Conversation.ts"
+import { kindOf } from "../domain/Described.ts"
 import type { Happening } from "../domain/Happening.ts"
 import * as Underway from "../domain/Underway.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import { misfit } from "./laws/Moves.ts"
 import { guardrailSays, looksAt } from "./story/GuardrailVerdict.ts"
 import { type Problem, problem, ProblemReason } from "./story/Problem.ts"
@@ -179,14 +180,6 @@ const expectCommandOf = (
   return holds ? Result.succeed(state) : problem("CommandDiffers", `the state needs ${commandTitle(command)}`)
 }
 
-/** Says what a function returned if it is a Promise or an Effect: nobody awaits or runs it, so the expectation would always hold. */
-const unrunOf = (said: unknown): string | undefined =>
-  Predicate.isPromiseLike(said)
-    ? "a Promise, which a story doesn't await"
-    : Predicate.hasProperty(said, "~effect/Effect")
-    ? "an Effect, which a story doesn't run"
-    : undefined
-
 const expectStateOf = (
   state: AgentState.AgentState,
   expected: Partial<AgentState.AgentState> | ((state: AgentState.AgentState) => unknown)
@@ -197,8 +190,8 @@ const expectStateOf = (
       const error = said.failure
       return problem("StateDiffers", error instanceof Error ? error.message : Formatter.format(error))
     }
-    const unrun = unrunOf(said.success)
-    if (unrun !== undefined) return problem("StateDiffers", `the function returns ${unrun}`)
+    // Nobody awaits a Promise or runs an Effect, so the expectation would always hold.
+    if (Wanted.isUnrun(said.success)) return problem("StateDiffers", `the function returns ${kindOf(said.success)}`)
     return said.success === false ? problem("StateDiffers", "the function returns false") : Result.succeed(state)
   }
   const fields = Object.keys(expected) as ReadonlyArray<keyof AgentState.AgentState>

@@ -126,15 +126,28 @@ describe("Story", () => {
     assert.deepStrictEqual(failure(Story.expectState(() => false)), [1, "StateDiffers", "the function returns false"])
     assert.deepStrictEqual(failure(Story.expectState(() => assert.fail("too late"))), [1, "StateDiffers", "too late"])
     // Nobody awaits or runs what these return, so they would hold of any state.
-    const unrun = [1, "StateDiffers"]
-    assert.deepStrictEqual(failure(Story.expectState(() => Promise.resolve(false))), [
-      ...unrun,
-      "the function returns a Promise, which a story doesn't await"
-    ])
-    assert.deepStrictEqual(failure(Story.expectState(() => Effect.fail("too late"))), [
-      ...unrun,
-      "the function returns an Effect, which a story doesn't run"
-    ])
+    for (const [unrun, kind] of [[Promise.resolve(false), "a Promise"], [Effect.sync(() => false), "an Effect"]]) {
+      const [step, reason, issue] = failure(Story.expectState(() => unrun))
+      assert.deepStrictEqual([step, reason], [1, "StateDiffers"])
+      assert.include(issue, `the function returns ${String(kind)}`)
+    }
+    assert.throws(
+      () =>
+        Story.tellOrThrow(
+          start,
+          Story.userSays("Hi."),
+          Story.modelAnswers([call("a")]),
+          Story.expectCommand("AskModel"),
+          Story.toolAnswers("a", 1)
+        ),
+      [
+        "The story fails at step 3: the state needs RunCalls of \"a\"",
+        "  1. the user says \"Hi.\"",
+        "  2. the model answers call \"a\" of look",
+        "> 3. expect AskModel",
+        "  4. the tool answers \"a\""
+      ].join("\n")
+    )
   })
 
   it("fails where something doesn't fit", () => {

@@ -134,7 +134,7 @@ const checkPrice = (option: string, price: Price): void => {
   for (const kind of ["input", "output", "cached", "reasoning"] as const) {
     const limit = price?.[kind]
     const isOptional = kind === "cached" || kind === "reasoning"
-    if (limit !== undefined || !isOptional) finiteOf(`${option}.${kind}`, limit as number)
+    if (limit !== undefined || !isOptional) finiteOf(`${option}.${kind}`, limit)
   }
 }
 

@@ -80,7 +80,7 @@ const units: Readonly<Record<string, keyof Duration.DurationObject>> = {
 }
 
 /** Reads a duration as `Duration.format` writes it. An infinite one is missing. */
-const durationOf = (text: string): Duration.Duration | undefined => {
+const readDuration = (text: string): Duration.Duration | undefined => {
   const pieces = [...text.matchAll(/(\d+)([a-z]+)/g)].flatMap(([, count, unit]) => {
     const name = units[unit!]
     return name === undefined ? [] : [[name, Number(count)] as const]
@@ -88,13 +88,13 @@ const durationOf = (text: string): Duration.Duration | undefined => {
   return pieces.length === 0 ? undefined : Duration.fromInputUnsafe(Object.fromEntries(pieces))
 }
 
-const listOf = (text: string): ReadonlyArray<string> => text === "" || text === "none" ? [] : text.split(", ")
+const readNames = (text: string): ReadonlyArray<string> => text === "" || text === "none" ? [] : text.split(", ")
 
 /** Fields that a message says in another form than the reason has. */
 const read: { readonly [field: string]: (said: string) => unknown } = {
-  retryAfter: durationOf,
-  availableTools: listOf,
-  pendingApprovals: listOf
+  retryAfter: readDuration,
+  availableTools: readNames,
+  pendingApprovals: readNames
 }
 
 const decodeReason = Schema.decodeUnknownResult(AiError.AiErrorReason)

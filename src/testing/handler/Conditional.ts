@@ -5,7 +5,8 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
-import { type Answer, decline, fromMake, givenNo, type Handler, type Reply, toHandler } from "../Handler.ts"
+import * as Wanted from "../../domain/Wanted.ts"
+import { type Answer, decline, fromMake, type Handler, type Reply, toHandler } from "../Handler.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import { shown } from "./Shown.ts"
 
@@ -75,7 +76,7 @@ const nameOf = (pattern: Pattern): string =>
 const patternOf = (condition: RegExp | Pattern): Pattern => {
   if (condition instanceof RegExp) return { lastUserText: condition }
   if (typeof condition === "object" && condition !== null) return condition
-  throw givenNo("The condition of `MockModel.when`", condition, "a regular expression, a pattern or a function")
+  throw Wanted.mustBe("The condition of `MockModel.when`", condition, "a regular expression, a pattern or a function")
 }
 
 /** Returns the predicate of a condition. */
@@ -184,7 +185,7 @@ export const conditional = <const Cases extends ReadonlyArray<Case<unknown>>>(
   for (const [index, each] of cases.entries()) {
     if (typeof each !== "object" || each === null || !("holds" in each)) {
       const wanted = "made by `MockModel.when` or `MockModel.otherwise`"
-      throw givenNo(`Case ${index + 1} of \`MockModel.conditional\``, each, wanted)
+      throw Wanted.mustBe(`Case ${index + 1} of \`MockModel.conditional\``, each, wanted)
     }
   }
   const nameAt = (index: number): string => `${index + 1}. ${cases[index]!.condition}`

@@ -25,13 +25,13 @@ import { check, type Kind } from "./Check.ts"
 import * as DeclaredKeys from "./DeclaredKeys.ts"
 import { seeThoughts, withoutThoughts } from "./ReasoningGuard.ts"
 import {
-  all,
-  allButText,
   paramsInstead,
   type Seen,
+  showsAll,
+  showsAllButText,
+  showsThoughts,
+  showsThoughtsAndText,
   textInstead,
-  thoughts,
-  thoughtsAndText,
   withValue
 } from "./SeenAnswer.ts"
 import * as Texts from "./Texts.ts"
@@ -82,7 +82,7 @@ const seeRemark = (
   parts: ReadonlyArray<AssistantPart>
 ): Effect.Effect<Seen, never, unknown> => {
   const text = textIn(parts)
-  if (text === "") return Effect.succeed({ parts, shows: thoughts, instead: [] })
+  if (text === "") return Effect.succeed({ parts, shows: showsThoughts, instead: [] })
   const { guardrails, output: codec } = loop.definition
   const read = codec === undefined ? undefined : GuardedAnswer.readText(codec, text)
   const isText = read?.value === undefined
@@ -93,14 +93,14 @@ const seeRemark = (
   const checking = check(loop, isText ? guardrails.remark : guardrails.output, found, kind)
   return Effect.map(checking, (checked): Seen => {
     if (checked._tag === "Passed" && !checked.isReplaced && isWhole) {
-      return { parts, shows: thoughtsAndText, instead: [] }
+      return { parts, shows: showsThoughtsAndText, instead: [] }
     }
     const said = checked._tag === "Passed" ? GuardedAnswer.toText(reader, checked.value) : ""
     withdraw(
       loop,
       checked._tag === "Passed" ? replacedBy : consequenceOf(checked, "remark", loop.definition.name).reason
     )
-    return { parts: withText(parts, said), shows: thoughts, instead: textInstead(said) }
+    return { parts: withText(parts, said), shows: showsThoughts, instead: textInstead(said) }
   })
 }
 
@@ -162,7 +162,7 @@ const seeSaid = (
     return fitting === undefined ? undefined : seeFound(loop, state, seen.parts, fitting, true)
   }
   return Effect.flatMap(seeMisfits(loop, state, parts), ({ gone, kept }) => {
-    const fitting = seeAgain({ parts: kept, shows: thoughts, instead: [] })
+    const fitting = seeAgain({ parts: kept, shows: showsThoughts, instead: [] })
     if (fitting !== undefined) return fitting
     if (gone !== undefined) withdraw(loop, gone)
     const isWithdrawn = gone !== undefined && loop.definition.guardrails.isReleasedEarly
@@ -171,7 +171,7 @@ const seeSaid = (
       isWithdrawn ? { ...seen, instead: textInstead(textIn(seen.parts)) } : seen)
     return isOver
       ? Effect.flatMap(seeing, ({ parts }) => {
-        const seen: Seen = { parts, shows: thoughts, instead: [] }
+        const seen: Seen = { parts, shows: showsThoughts, instead: [] }
         return seeAgain(seen) ?? Effect.succeed(seen)
       })
       : seeing
@@ -190,7 +190,7 @@ const seeFound = (
   const { call } = found
   const isWhole = !isChanged && GuardedAnswer.isAllOf(codec, parts, found)
   if (call === undefined) {
-    const passed: Seen = { parts, shows: all, instead: [] }
+    const passed: Seen = { parts, shows: showsAll, instead: [] }
     // What guardrails replaced was withdrawn already.
     return seeAnswer(loop, state, found, isWhole, passed, !isChanged && textIn(parts) !== "", passed)
   }
@@ -198,7 +198,7 @@ const seeFound = (
   const calls = parts.filter(GuardedAnswer.isUnsettledAnswerCall)
   const ids = new Set(calls.map(({ id }) => id))
   return Effect.flatMap(seeRemark(loop, state, GuardedAnswer.withoutCalls(parts, call)), (seen) => {
-    const shows = seen.shows === thoughtsAndText ? all : allButText
+    const shows = seen.shows === showsThoughtsAndText ? showsAll : showsAllButText
     const passed: Seen = isReleasedEarly ? { ...seen, shows } : {
       ...seen,
       // The pieces of a call may hold more than what was read of them.
@@ -235,7 +235,7 @@ const seeAnswer = (
       const consequence = consequenceOf(checked, "output", name)
       if (consequence._tag === "SendBack") {
         const parts = GuardedAnswer.sentBack(passed.parts, found)
-        return Effect.succeed({ parts, shows: thoughts, instead: [], feedback: consequence.feedback })
+        return Effect.succeed({ parts, shows: showsThoughts, instead: [], feedback: consequence.feedback })
       }
       const { message, _tag: tag } = consequence.reason
       Loop.endRequest(loop, { tag, message })

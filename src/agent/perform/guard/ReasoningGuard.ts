@@ -9,7 +9,7 @@ import type { Happening } from "../../../domain/Happening.ts"
 import type { AgentState, AssistantPart } from "../../../domain/StateSchema.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { check, type Kind } from "./Check.ts"
-import { type Seen, thoughts } from "./SeenAnswer.ts"
+import { type Seen, showsThoughts } from "./SeenAnswer.ts"
 
 /** Returns what is kept of reasoning: nothing if a guardrail refused it. Replaced words lose the provider's signature. */
 const withThoughts = (parts: ReadonlyArray<AssistantPart>, texts: ReadonlyArray<string>) => {
@@ -45,7 +45,7 @@ export const seeThoughts = (
 /** Shows the reasoning that is kept instead of what arrived. */
 export const withoutThoughts = (seen: Seen): Seen => ({
   ...seen,
-  shows: (piece) => !thoughts(piece) && seen.shows(piece),
+  shows: (piece) => !showsThoughts(piece) && seen.shows(piece),
   instead: [
     ...seen.parts.flatMap((part): ReadonlyArray<Happening> =>
       part._tag === "Reasoning" && part.text !== "" ? [{ _tag: "ReasoningDelta", delta: part.text }] : []

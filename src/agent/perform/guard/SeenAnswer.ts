@@ -21,10 +21,17 @@ export interface Seen {
   readonly feedback?: string
 }
 
-export const all = (): boolean => true
-export const allButText = (piece: Incoming): boolean => piece.type !== "text-delta"
-export const thoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
-export const thoughtsAndText = (piece: Incoming): boolean => thoughts(piece) || piece.type === "text-delta"
+/** Shows each piece of an answer. */
+export const showsAll = (): boolean => true
+
+/** Shows each piece but text. */
+export const showsAllButText = (piece: Incoming): boolean => piece.type !== "text-delta"
+
+/** Shows reasoning alone. */
+export const showsThoughts = (piece: Incoming): boolean => piece.type === "reasoning-delta"
+
+/** Shows reasoning and text. */
+export const showsThoughtsAndText = (piece: Incoming): boolean => showsThoughts(piece) || piece.type === "text-delta"
 
 /** Returns the event that shows a text instead of the one that arrived, if the text isn't empty. */
 export const textInstead = (text: string): ReadonlyArray<Happening> =>
@@ -46,6 +53,8 @@ export const withValue = (
 ): Seen => {
   const { call } = found
   const given = { parts: GuardedAnswer.withValue(codec, parts, found) }
-  if (call === undefined) return { ...given, shows: thoughts, instead: textInstead(GuardedAnswer.toText(codec, found)) }
+  if (call === undefined) {
+    return { ...given, shows: showsThoughts, instead: textInstead(GuardedAnswer.toText(codec, found)) }
+  }
   return { ...given, shows, instead: [...instead, paramsInstead(call, GuardedAnswer.toParams(codec, found))] }
 }
