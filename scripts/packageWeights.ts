@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 143_500,
-  "troupe/testing": 152_000,
+  "troupe": 146_000,
+  "troupe/testing": 147_500,
   "troupe/ai-sdk": 16_900
 }
 
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 386_500,
+  budget: 388_000,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -39,10 +39,10 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 773_000, modules: 4 },
-  "troupe/Agent": { bytes: 406_500, modules: 2 },
-  "troupe/AgentState": { bytes: 406_500, modules: 2 },
-  "troupe/ai-sdk": { bytes: 484_000, modules: 2 }
+  "troupe": { bytes: 583_000, modules: 3 },
+  "troupe/Agent": { bytes: 304_500, modules: 2 },
+  "troupe/AgentState": { bytes: 304_500, modules: 2 },
+  "troupe/ai-sdk": { bytes: 363_500, modules: 2 }
 }
 
 /** What was weighed, and what is wrong with it. */
