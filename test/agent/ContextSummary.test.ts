@@ -5,7 +5,9 @@ import { Agent, AgentState, ContextWindow, Conversation, StopWhen, Usage } from 
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { newPath, withFiles } from "../testing/tape.ts"
 import { imbalances } from "./balanced.ts"
+import { ran } from "./guardrail/looking.ts"
 import { recorded, tree } from "./spans.ts"
+import { ofTag } from "./watch.ts"
 import { lastSent, makeWatch, sent } from "./windows.ts"
 
 class Lost extends Data.TaggedError("Lost")<{}> {}
@@ -374,6 +376,41 @@ describe("Summarizing", () => {
           assert.deepStrictEqual(texts(again.conversation), texts(last.conversation))
         }
       }).pipe(Effect.provide(MockModel.layer(summarizing))))
+
+    it.effect("is checked against the limits of callers, for which the agent that makes it doesn't count as asked", () =>
+      Effect.gen(function*() {
+        const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
+        const child = Agent.make("child", {
+          toolkit: Look,
+          contextWindow: ContextWindow.make({ maxTurns: 3, strategy: ContextWindow.summarize() })
+        })
+        const model = MockModel.make(({ agent, iteration, system }) =>
+          system.includes("Summarize")
+            ? "So far."
+            : iteration === 4 || (agent !== "child" && iteration === 1)
+            ? "Done."
+            : agent === "child"
+            ? MockResponse.toolCall("look", {})
+            : MockResponse.toolCall(agent === "top" ? "mid" : "child", { task: "Look!" })
+        )
+        const limited = (steps: number) => {
+          const mid = Agent.make("mid", { agents: [Agent.asTool(child)] })
+          return Agent.make("top", { agents: [Agent.asTool(mid)], stopWhen: StopWhen.maxSteps(steps) })
+        }
+        for (const steps of [3, 4, 5, 6, 7, 8, 9]) {
+          const { events, state } = yield* ran(Agent.run(limited(steps), "Go")).pipe(
+            Effect.provide([MockModel.layer(model), Look.toLayer({ look: () => Effect.succeed("a tree") })])
+          )
+          const begun = ofTag(events, "StepStarted").length
+          assert.deepStrictEqual([begun, ofTag(events, "ModelResponded").length, state.run.steps], [
+            steps,
+            steps,
+            steps
+          ])
+          assert.strictEqual(state.status._tag, steps === 9 ? "Complete" : "Failed")
+          assert.strictEqual(ofTag(events, "ConversationSummarized").length > 0, steps > 5)
+        }
+      }))
 
     it.effect("fails the run with what the model failed with", () =>
       Effect.gen(function*() {
