@@ -177,11 +177,16 @@ const isBelow = (calls: ReadonlyArray<string>, above: ReadonlyArray<string>): bo
 
 /**
  * Counts the models that are being asked now by agents that the agent at `calls` has called, at any depth: their step has begun, and its
- * answer isn't in the state yet.
+ * answer isn't in the state yet. The agent at `deciding` doesn't count, because it decides whether it asks its model.
  */
-export const countAsked = (self: Underway, state: AgentState, calls: ReadonlyArray<string>): number =>
+export const countAsked = (
+  self: Underway,
+  state: AgentState,
+  calls: ReadonlyArray<string>,
+  deciding: ReadonlyArray<string>
+): number =>
   self?.others === undefined ? 0 : places(self).filter((place) => {
-    if (!isBelow(place.calls, calls)) return false
+    if (!isBelow(place.calls, calls) || isSame(place.calls, deciding)) return false
     const step = latest(place, "StepStarted")
     const child = step === undefined ? undefined : stateAt(state, place.calls)
     return child !== undefined && step!.step >= child.run.iteration

@@ -1,11 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Data, Effect, Exit, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { AiError, Tokenizer, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentState, ContextWindow, Conversation, StopWhen, Usage } from "troupe"
+import { TestClock } from "effect/testing"
+import { Agent, AgentState, ContextWindow, Conversation, Guardrail, StopWhen, Usage } from "troupe"
 import { Cassette, MockModel, MockResponse } from "troupe/testing"
 import { newPath, withFiles } from "../testing/tape.ts"
 import { imbalances } from "./balanced.ts"
+import { ran, said } from "./guardrail/looking.ts"
 import { recorded, tree } from "./spans.ts"
+import { ofTag } from "./watch.ts"
 import { lastSent, makeWatch, sent } from "./windows.ts"
 
 class Lost extends Data.TaggedError("Lost")<{}> {}
@@ -374,6 +377,94 @@ describe("Summarizing", () => {
           assert.deepStrictEqual(texts(again.conversation), texts(last.conversation))
         }
       }).pipe(Effect.provide(MockModel.layer(summarizing))))
+
+    it.effect("is checked against the limits of callers, for which the agent that makes it doesn't count as asked", () =>
+      Effect.gen(function*() {
+        const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
+        const child = Agent.make("child", {
+          toolkit: Look,
+          contextWindow: ContextWindow.make({ maxTurns: 3, strategy: ContextWindow.summarize() })
+        })
+        const model = MockModel.make(({ agent, iteration, system }) =>
+          system.includes("Summarize")
+            ? "So far."
+            : iteration === 4 || (agent !== "child" && iteration === 1)
+            ? "Done."
+            : agent === "child"
+            ? MockResponse.toolCall("look", {})
+            : MockResponse.toolCall(agent === "top" ? "mid" : "child", { task: "Look!" })
+        )
+        const limited = (steps: number) => {
+          const mid = Agent.make("mid", { agents: [Agent.asTool(child)] })
+          return Agent.make("top", { agents: [Agent.asTool(mid)], stopWhen: StopWhen.maxSteps(steps) })
+        }
+        for (const steps of [3, 4, 5, 6, 7, 8, 9]) {
+          const { events, state } = yield* ran(Agent.run(limited(steps), "Go")).pipe(
+            Effect.provide([MockModel.layer(model), Look.toLayer({ look: () => Effect.succeed("a tree") })])
+          )
+          const begun = ofTag(events, "StepStarted").length
+          assert.deepStrictEqual([begun, ofTag(events, "ModelResponded").length, state.run.steps], [
+            steps,
+            steps,
+            steps
+          ])
+          assert.strictEqual(state.status._tag, steps === 9 ? "Complete" : "Failed")
+          assert.strictEqual(ofTag(events, "ConversationSummarized").length > 0, steps > 5)
+        }
+      }))
+
+    describe("with a guardrail beside the request that it takes the place of", () => {
+      const verdicts = {
+        Pass: Guardrail.pass,
+        Replace: Guardrail.replace("c of her", "a name"),
+        Block: Guardrail.block("a name")
+      }
+      for (const seconds of [1, 10]) {
+        for (const onExhausted of ["fail", "finish"] as const) {
+          for (const verdict of ["Pass", "Replace", "Block"] as const) {
+            const name = `${verdict}, ${seconds < 5 ? "before" : "after"} the summary, and the run would ${onExhausted}`
+            it.effect(`lets it judge once before the run goes on: ${name}`, () =>
+              Effect.gen(function*() {
+                const judge = Guardrail.make(
+                  "judge",
+                  (text) =>
+                    Effect.delay(
+                      Effect.sync(() => text.includes("Ada") ? verdicts[verdict] : Guardrail.pass),
+                      seconds * 1000
+                    ),
+                  { mode: "parallel" }
+                )
+                const before = yield* Agent.runMultiTurn(within(100), ["a", "b"])
+                const guide = Agent.make("guide", {
+                  contextWindow: ContextWindow.make({ maxTurns: 3, strategy: ContextWindow.summarize() }),
+                  guardrails: { input: [judge] },
+                  stopWhen: StopWhen.tokens(100, { onExhausted })
+                })
+                const fiber = yield* Effect.forkChild(ran(Agent.continueConversation(guide, before, "c of Ada")))
+                yield* TestClock.adjust("1 minute")
+                const { error, events, state } = yield* Fiber.join(fiber)
+                assert.lengthOf(said(events), 1)
+                assert.include(said(events)[0], verdict)
+                assert.strictEqual(JSON.stringify(events).includes("Ada"), verdict === "Pass")
+                assert.strictEqual(
+                  error?.reason._tag,
+                  verdict === "Block" ? "GuardrailBlocked" : onExhausted === "fail" ? "BudgetExceeded" : undefined
+                )
+                const isAnswered = verdict !== "Block" && onExhausted === "finish"
+                assert.lengthOf(ofTag(events, "ModelCallStarted"), isAnswered ? 1 : 0)
+                assert.lengthOf(ofTag(events, "LimitReached"), isAnswered ? 1 : 0)
+                const last = (yield* lastSent).join("\n")
+                if (isAnswered) assert.include(last, verdict === "Pass" ? "c of Ada" : "c of her")
+                if (verdict !== "Block") assert.lengthOf(state.conversation.summaries ?? [], 1)
+              }).pipe(Effect.provide(MockModel.layer(MockModel.make(({ lastUserText, system }) =>
+                system.includes("Summarize")
+                  ? MockResponse.delay(MockResponse.withUsage("They said a.", { input: 100, output: 10 }), "5 seconds")
+                  : MockResponse.withUsage(`re ${lastUserText}`, { input: 10, output: 1 })
+              )))))
+          }
+        }
+      }
+    })
 
     it.effect("fails the run with what the model failed with", () =>
       Effect.gen(function*() {

@@ -368,6 +368,20 @@ describe("Story of an agent", () => {
       Story.expectDecision({ _tag: "Fail", tag: "StepLimitReached" })
     )
     assert.deepStrictEqual(AgentState.at(state, ["a"])?.status, AgentStatus.inProgress)
+    Story.tellOrThrow(
+      agent,
+      Story.userSays("Ask the helper."),
+      Story.modelAnswers([Conversation.call("a", "helper", { task: "look" })]),
+      Story.inCall(
+        "a",
+        Story.userSays("look"),
+        Story.event({ _tag: "StepStarted", path: ["main", "helper"], calls: ["a"] }),
+        Story.expectDecision("AskModel"),
+        Story.modelAnswers("A tree.")
+      ),
+      Story.toolAnswers("a", "A tree."),
+      Story.expectDecision({ _tag: "Fail", tag: "StepLimitReached" })
+    )
   })
 
   it("tells a limit of time", () =>

@@ -121,17 +121,17 @@ export class Loop {
 const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
   parent === undefined ? [name] : [...parent.path, name]
 
-/** Returns what a decision is made of. */
-export const known = (self: Loop): Known => {
+/** Returns what a decision of an agent is made of: of the loop's own, or of one that it has called (`deciding`). */
+export const known = (self: Loop, deciding = self.calls): Known => {
   const { calls, definition, isChangingModes, journal, parent, roster, state } = self
   return {
     state,
     definition,
     roster,
     now: journal.now(),
-    asked: Underway.countAsked(journal.underway, journal.state, calls),
+    asked: Underway.countAsked(journal.underway, journal.state, calls, deciding),
     isChangingModes,
-    caller: parent === undefined ? undefined : known(parent)
+    caller: parent === undefined ? undefined : known(parent, deciding)
   }
 }
 

@@ -8,8 +8,8 @@ import type { Definition, Roster } from "../definition/AgentDefinition.ts"
 
 /**
  * What a decision is made of: an agent in a state, its roster, the time in epoch milliseconds, and how many models of called agents are
- * being asked now (`asked`). With `isChangingModes`, a mode is being set up or cleaned up, so neither a handoff nor another mode may
- * interfere. `caller` is the agent that called this one, whose limits apply here too.
+ * being asked now (`asked`), besides that of the agent that decides. With `isChangingModes`, a mode is being set up or cleaned up, so
+ * neither a handoff nor another mode may interfere. `caller` is the agent that called this one, whose limits apply here too.
  */
 export interface Known {
   readonly state: AgentState

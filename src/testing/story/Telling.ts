@@ -53,8 +53,8 @@ const rosterAt = (self: Telling, calls: Calls): Roster | undefined => {
   return entry?._tag === "Agent" ? entry.roster() : undefined
 }
 
-/** Returns what is known for a decision of the agent that calls lead to. */
-export const knownAt = (self: Telling, calls: Calls): Known | undefined => {
+/** Returns what is known of the agent that calls lead to, for a decision of its own or of one that it has called (`deciding`). */
+export const knownAt = (self: Telling, calls: Calls, deciding = calls): Known | undefined => {
   const roster = rosterAt(self, calls)
   const state = AgentState.at(self.state, calls)
   if (roster === undefined || state === undefined) return undefined
@@ -64,10 +64,10 @@ export const knownAt = (self: Telling, calls: Calls): Known | undefined => {
     definition: inControl(roster, state),
     roster,
     now: self.now,
-    asked: Underway.countAsked(self.underway, self.state, calls),
+    asked: Underway.countAsked(self.underway, self.state, calls, deciding),
     isChangingModes: Underway.latest(place, "ModeEntering") !== undefined ||
       Underway.latest(place, "ModeExiting") !== undefined,
-    caller: calls.length === 0 ? undefined : knownAt(self, calls.slice(0, -1))
+    caller: calls.length === 0 ? undefined : knownAt(self, calls.slice(0, -1), deciding)
   }
 }
 

@@ -110,6 +110,5 @@ export const askUnguarded = (loop: Loop.Loop): Effect.Effect<void, unknown, unkn
 export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
   Effect.suspend(() => {
     const guard = guardOf(loop.definition)
-    const asking = guard === undefined ? askUnguarded(loop) : guard.askModel(loop)
-    return loop.definition.contextWindow === undefined ? asking : orUnasked(asking)
+    return orUnasked(loop, guard === undefined ? askUnguarded(loop) : guard.askModel(loop))
   })

@@ -16,10 +16,21 @@ class Unasked {
 
 const unasked = new Unasked()
 
+/** Gives a request up. */
+export const giveUp: Effect.Effect<never, Unasked> = Effect.fail(unasked)
+
 /** Succeeds if asking the model is still what the loop decides; otherwise the request is given up. */
 export const unlessDecided = (loop: Loop.Loop): Effect.Effect<void, Unasked> =>
-  Effect.suspend(() => decide(Loop.known(loop))._tag === "AskModel" ? Effect.void : Effect.fail(unasked))
+  Effect.suspend(() => decide(Loop.known(loop))._tag === "AskModel" ? Effect.void : giveUp)
 
-/** Lets the step of a request that was given up end without an answer. */
-export const orUnasked = <E, R>(asking: Effect.Effect<void, E, R>): Effect.Effect<void, E, R> =>
-  Effect.catch(asking, (error) => error === unasked ? Effect.void : Effect.fail(error))
+/** Returns no answer, and calls `onUnasked`, if the request is given up. Without a context window no request is. */
+export const orUnasked = <A, E, R>(
+  { definition: { contextWindow } }: Loop.Loop,
+  asking: Effect.Effect<A, E, R>,
+  onUnasked?: () => void
+): Effect.Effect<A | undefined, E, R> =>
+  contextWindow === undefined ? asking : Effect.catch(asking, (error) => {
+    if (error !== unasked) return Effect.fail(error)
+    onUnasked?.()
+    return Effect.undefined
+  })

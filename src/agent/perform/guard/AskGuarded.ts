@@ -12,6 +12,7 @@ import { Fail } from "../../rules/Decision.ts"
 import { ask, askUnguarded, type Counted, responded, tell, withOwnIds } from "../ask/AskModel.ts"
 import * as ChatContent from "../ask/ChatContent.ts"
 import * as HeldBack from "../ask/HeldBack.ts"
+import { giveUp, orUnasked } from "../ask/Unasked.ts"
 import * as AnswerGuard from "./AnswerGuard.ts"
 import type { Guard } from "./Guard.ts"
 import * as InputGuard from "./InputGuard.ts"
@@ -27,7 +28,7 @@ class InputReplaced {
 
 /**
  * Asks the model while guardrails judge the input. The answer is held back until they let the input pass. A block interrupts the model. So
- * does a replaced input; the model is then asked again.
+ * does a replaced input; the model is then asked again. If the request is given up, they judge all the same.
  */
 const answerBeside = (
   loop: Loop.Loop,
@@ -45,14 +46,18 @@ const answerBeside = (
   )
   // A provider may quote the input in a warning, and the guardrails may yet block it.
   const unrecorded = Effect.provideService(answerOf(loop, held), RecordContent, false)
-  return Effect.all([unrecorded, passed], { concurrency: 2 }).pipe(
-    Effect.map(([answer]) => answer),
+  let isGivenUp = false
+  const answered = orUnasked(loop, unrecorded, () => {
+    isGivenUp = true
+  })
+  return Effect.all([answered, passed], { concurrency: 2 }).pipe(
+    Effect.flatMap(([answer]) => answer === undefined ? giveUp : Effect.succeed(answer)),
     Effect.catch((error) => {
       if (error instanceof InputReplaced) {
         Loop.endRequest(loop, { tag: "Interrupted", message: "What the user said was replaced." })
         ChatContent.replaced(loop)
         HeldBack.drop(held)
-        return answerOf(loop, isHeldOn ? held : undefined)
+        return isGivenUp ? giveUp : answerOf(loop, isHeldOn ? held : undefined)
       }
       if (error instanceof Fail) Loop.endRequest(loop, { tag: error.reason._tag, message: error.reason.message })
       return Effect.fail(error)
