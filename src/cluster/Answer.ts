@@ -47,7 +47,7 @@ export const Answer = Schema.Struct({
 export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 
 /** The error of a run that failed before it began. */
-export interface NotBegun {
+export interface RunFailure {
   readonly tag: string
   readonly message: string
 }
@@ -59,7 +59,7 @@ const statusOf = ({ status }: AgentState.AgentState, isWaiting: boolean): Answer
 export const shown = ({ callId, name, params, path }: WaitingCall) => ({ callId, name, path, params })
 
 /** Returns the status of a conversation. */
-export const of = (kept: Kept, isCancelled: boolean, notBegun?: NotBegun): Answer => {
+export const of = (kept: Kept, isCancelled: boolean, notBegun?: RunFailure): Answer => {
   const { events, state, unknown } = kept
   const pending = pendingApprovals(state).map(shown)
   const awaited = pendingResults(state).map(shown)

@@ -19,7 +19,7 @@ export interface Client<out X = ClusterError> {
    *
    * Fails with `ConversationError`: its `reason` is `ConversationBusy` if something is under way, `NotAwaitingApproval` if the call doesn't
    * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them. It is `NotBegun` if the key was
-   * cancelled, or the run failed before anything was stored.
+   * cancelled, or the run failed or was interrupted before anything was stored.
    */
   readonly begin: (
     beginning: Beginning.Beginning,
@@ -28,7 +28,7 @@ export interface Client<out X = ClusterError> {
 
   /**
    * Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. What is
-   * being taken in begins first, so `Resume` continues it.
+   * being taken in begins first, so `Resume` continues it, and whatever it waits for is cancelled too.
    */
   readonly stop: Effect.Effect<boolean, ConversationError | X>
 

@@ -43,7 +43,6 @@ export type Beginning =
 
 const codecs = lazy(() => ({
   encode: Schema.encodeSync(Schema.toCodecJson(Kinds())),
-  decode: Schema.decodeUnknownSync(Schema.toCodecJson(Kinds())),
   read: Schema.decodeUnknownResult(Schema.toCodecJson(Kinds()))
 }))
 
@@ -59,7 +58,7 @@ export const toJson = (beginning: Beginning): Schema.Json =>
   ) as Schema.Json
 
 /** Decodes something to begin, which `toJson` has encoded. */
-export const fromJson = (json: Schema.Json): Kind => codecs().decode(json)
+export const fromJson = (json: Schema.Json): Kind => Result.getOrThrow(codecs().read(json))
 
 /**
  * Schema for what was taken in: `cursor` is the number of the last event before it, and `isNew` whether its key was new. A repeated key

@@ -23,6 +23,7 @@ import * as Client_ from "./Client.ts"
 import type { AnswerOf, Client as ConversationClient, Options } from "./Conversation.ts"
 import * as Conversation from "./Conversation.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
+import { agentsOf, checkNames } from "./long/PlanPlaces.ts"
 import * as PlanPlay from "./long/PlanPlay.ts"
 import { kind, type Step } from "./long/PlanSteps.ts"
 import * as Serve from "./long/Serve.ts"
@@ -91,7 +92,8 @@ const codec: Client_.Codec<unknown, Results, Step> = {
 /**
  * Makes a plan that runs on a cluster. The name is its entity's there. Never change it, nor the names of the nodes: they are stored. Inputs
  * and the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
- * conversations. Throws `InvalidPlan` if a node has a `/` in its name, and `InvalidLimit` as `Conversation.make` does.
+ * conversations. Throws `InvalidPlan` if the name of a node has a `/` or ends in `@` and a number, and
+ * `InvalidLimit` as `Conversation.make` does.
  *
  * @category constructors
  * @since 0.1.0
@@ -102,8 +104,8 @@ export const make = <Name extends string, Input, Output, E, R>(
   options: Options = {}
 ): ClusterPlan<Name, Input, Output, E, R> => {
   const definition = definitionOf(plan)
-  PlanPlay.checkNames(definition.graph)
-  const agents = PlanPlay.agentsOf(definition.graph).map(([place, { agent }]) => [place, agent!] as const)
+  checkNames(definition.graph)
+  const agents = agentsOf(definition.graph).map(([place, { agent }]) => [place, agent!] as const)
   const { entities, entity, layer } = Serve.make(name, agents, PlanPlay.make(definition), options)
   const client = Effect.gen(function*() {
     const clientOf = yield* entity.client

@@ -153,7 +153,7 @@ const aroundOf = (make: () => Around): Around => {
 }
 
 /** Checks options, and leaves out a `keepEvents` of `Infinity`. Throws `InvalidLimit`. */
-const checked = <S>(options: Options<S>): Options<S> => {
+export const checked = <S>(options: Options<S>): Options<S> => {
   const { keepEvents, maxIdleTime } = options
   if (maxIdleTime !== undefined) durationOf("maxIdleTime", maxIdleTime, "from 0 on")
   const kept = keepEvents === undefined ? Infinity : countOf("keepEvents", keepEvents, 0)

@@ -62,8 +62,8 @@ export class ConversationBusy extends ErrorClass<ConversationBusy>("troupe/clust
 }, ({ id }) => `Conversation "${id}" has something under way`) {}
 
 /**
- * What was to begin isn't in the log: its key was cancelled, or its run failed before anything was stored, as when the services of the
- * conversation couldn't be made.
+ * What was to begin isn't in the log: its key was cancelled, or its run failed or was interrupted before anything was stored, as when the
+ * services of the conversation couldn't be made.
  *
  * @category errors
  * @since 0.1.0

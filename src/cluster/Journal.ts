@@ -156,7 +156,7 @@ export class Journal {
   }
 
   /** Stores the answer of a message that no run has answered. */
-  answer(key: string, notBegun?: Answer.NotBegun): Effect.Effect<Answer.Answer, SessionError> {
+  answer(key: string, notBegun?: Answer.RunFailure): Effect.Effect<Answer.Answer, SessionError> {
     return Effect.suspend(() => {
       const isNew = this.kept.message !== key
       let answer: Answer.Answer

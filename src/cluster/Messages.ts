@@ -22,7 +22,7 @@ import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
-import type { Answer, NotBegun as Failed } from "./Answer.ts"
+import type { Answer, RunFailure } from "./Answer.ts"
 import type { Kind } from "./Beginning.ts"
 import { ConversationError, ConversationExists, NotBegun } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
@@ -48,14 +48,16 @@ interface Run {
 }
 
 /** Returns the error of a run that failed and stored no answer, or `undefined` if it didn't fail. */
-const notBegun = (exit: Exit.Exit<unknown, unknown>): Failed | undefined =>
+const notBegun = (exit: Exit.Exit<unknown, unknown>): RunFailure | undefined =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? undefined
     : failureOf(Cause.map(exit.cause, (error) => isSessionError(error) ? error.reason : error))
 
-/** Whether a stored answer says that its message was cancelled. */
-const isCancelled = (answer: string | undefined): boolean =>
-  answer !== undefined && (JSON.parse(answer) as Answer).status === "Cancelled"
+/** Returns the number of the last event before a stored answer that says that its message was cancelled. */
+const cancelledAt = (answer: string | undefined): number | undefined => {
+  const { cursor, status } = answer === undefined ? {} : JSON.parse(answer) as Partial<Answer>
+  return status === "Cancelled" ? cursor : undefined
+}
 
 const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
   error instanceof NotAwaitingApproval || error instanceof NotAwaitingResult
@@ -111,15 +113,16 @@ export class Messages {
 
   /**
    * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a
-   * number after which reading fails with `EventsGone`. One that was cancelled before it began wasn't taken.
+   * number after which reading fails with `EventsGone`. One that was cancelled before it began wasn't taken. Once
+   * events were removed, one counts as such too whose run was stored with its cancelled end at once.
    */
   cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
     return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ answer, taken }) => {
       if (taken === undefined) return Effect.succeed(undefined)
-      if (taken.text === "") return Effect.succeed(Math.max(0, taken.lastEvent - 1))
+      const endedThere = cancelledAt(answer) === taken.lastEvent
+      if (taken.text === "") return Effect.succeed(endedThere ? undefined : Math.max(0, taken.lastEvent - 1))
       return Effect.mapBoth(Effect.fromResult(Kept.entryFromText(taken.text)), {
-        onSuccess: ({ events }) =>
-          events.length === 0 && isCancelled(answer) ? undefined : taken.lastEvent - events.length,
+        onSuccess: ({ events }) => events.length === 0 && endedThere ? undefined : taken.lastEvent - events.length,
         onFailure: unreadable(this.#id)
       })
     })
@@ -288,7 +291,10 @@ export class Messages {
         : this.#unanswered(live, key, isOffered, exit))
   }
 
-  /** Answers a message whose run stored no answer. What was only offered stays out of the log, and its key can be used again. */
+  /**
+   * Answers a message whose run stored no answer. What was only offered stays out of the log, and its key can be used again, unless it was
+   * cancelled.
+   */
   #unanswered(
     { journal }: Live,
     key: string,
@@ -296,10 +302,11 @@ export class Messages {
     exit: Exit.Exit<unknown, unknown>
   ): Effect.Effect<Answer, Failure> {
     const error = notBegun(exit)
-    if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || journal.kept.message === key) {
+    const { cancelled, message } = journal.kept
+    if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || message === key || cancelled.has(key)) {
       return journal.answer(key, error)
     }
-    const issue = error?.message ?? "its key was cancelled"
+    const issue = error?.message ?? "its run was interrupted"
     return Effect.fail(new ConversationError({ reason: new NotBegun({ id: this.#id, issue }) }))
   }
 

@@ -112,7 +112,7 @@ export class Offers {
   /** Cancels what is under way, and returns once it has stopped. Returns whether there was anything. */
   stop(): Effect.Effect<boolean, ConversationError> {
     return this.#activation.with((live) => {
-      const [key] = this.#underWay(live)
+      const key = this.#offer?.key ?? this.#underWay(live)[0]
       return key === undefined ? Effect.succeed(false) : this.#stopped(key)
     })
   }
@@ -144,21 +144,30 @@ export class Offers {
     return new ConversationError({ reason: new NotBegun({ id: this.#id, issue: "its key was cancelled" }) })
   }
 
-  /** Waits until something holds. */
-  #until(holds: (live: Live) => boolean): Effect.Effect<void, ConversationError> {
+  /** Waits until something holds, and meanwhile does something again and again. */
+  #until(
+    holds: (live: Live) => boolean,
+    meanwhile: Effect.Effect<unknown, ConversationError> = Effect.void
+  ): Effect.Effect<void, ConversationError> {
+    const again = Effect.suspend(() => this.#until(holds, meanwhile))
     return Effect.flatMap(
       this.#activation.with((live) => Effect.sync(() => holds(live))),
-      (isSo) => isSo ? Effect.void : Effect.delay(Effect.suspend(() => this.#until(holds)), "5 millis")
+      (isSo) => isSo ? Effect.void : Effect.andThen(meanwhile, Effect.delay(again, "5 millis"))
     )
   }
 
   /**
-   * Stops a message. One that hasn't begun yet would leave nothing of what was said if its key were cancelled, so it begins first. The
-   * messages behind it may be under way when it has ended.
+   * Stops a message. One that hasn't begun yet would leave nothing of what was said if its key were cancelled, so it begins first, and what
+   * it waits for is cancelled. The messages behind it may be under way when it has ended.
    */
   #stopped(key: string): Effect.Effect<boolean, ConversationError> {
     const hasBegun = (live: Live) => this.#messages.running === key || live.journal.kept.message === key
-    return this.#until((live) => hasBegun(live) || this.#offer?.key !== key).pipe(
+    const waits = (live: Live) => this.#offer?.key === key && !hasBegun(live)
+    const cancelAhead = this.#activation.with((live) => {
+      const ahead = waits(live) ? this.#underWay(live).find((other) => other !== key) : undefined
+      return ahead === undefined ? Effect.void : this.#messages.cancel(ahead)
+    })
+    return this.#until((live) => !waits(live), cancelAhead).pipe(
       Effect.andThen(this.#activation.with((live) => hasBegun(live) ? this.#messages.cancel(key) : Effect.void)),
       Effect.andThen(this.#until((live) => !this.#underWay(live).includes(key))),
       Effect.as(true)

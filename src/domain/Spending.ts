@@ -8,6 +8,7 @@
 import * as Schema from "effect/Schema"
 import { Count } from "./Count.ts"
 import * as JsonValue from "./JsonValue.ts"
+import { own } from "./OwnValue.ts"
 import * as Usage from "./Usage.ts"
 
 /** How often each tool was called, by its name. */
@@ -49,14 +50,14 @@ export const until = ({ calls, elapsed, models, startedAt, steps, usage }: Spend
 
 /** Counts one more call of a tool. */
 export const withCall = (self: Spending["calls"], name: string): NonNullable<Spending["calls"]> =>
-  put(self, name, (ownOf(self, name) ?? 0) + 1)
+  put(self, name, (own(self, name) ?? 0) + 1)
 
 /** Adds what a named model used. */
 export const withModel = (
   self: Spending["models"],
   model: string,
   usage: Usage.RequestUsage
-): NonNullable<Spending["models"]> => put(self, model, Usage.add(ownOf(self, model) ?? Usage.empty, usage))
+): NonNullable<Spending["models"]> => put(self, model, Usage.add(own(self, model) ?? Usage.empty, usage))
 
 /** Returns a copy with one value set. A computed key behind a spread makes a dictionary, which costs several times as much. */
 const put = <A>(self: { readonly [name: string]: A } | undefined, name: string, value: A): { [name: string]: A } => {
@@ -65,14 +66,11 @@ const put = <A>(self: { readonly [name: string]: A } | undefined, name: string, 
   return copy
 }
 
-const ownOf = <A>(self: { readonly [name: string]: A } | undefined, name: string): A | undefined =>
-  self !== undefined && Object.hasOwn(self, name) ? self[name] : undefined
-
 /** Counts the calls of a tool, or of all. */
 export const countCalls = (calls: Spent["calls"], name: string | undefined): number =>
   name === undefined
     ? Object.values(calls ?? {}).reduce((sum, count) => sum + count, 0)
-    : ownOf(calls, name) ?? 0
+    : own(calls, name) ?? 0
 
 /**
  * What a model's tokens cost, by the million, in any one currency.
@@ -144,7 +142,7 @@ export const less = (self: Usage.Usage, that: Usage.Usage): Usage.Usage => {
 /** Returns what models cost. Tokens that have no price, or that weren't reported and aren't free, have an unknown cost. */
 export const cost = ({ models = {}, usage }: Spent, prices: Prices): Cost => {
   const named = Object.entries(models).map(([model, usage]) =>
-    costOf(usage, ownOf(prices.models, model) ?? prices.otherwise)
+    costOf(usage, own(prices.models, model) ?? prices.otherwise)
   )
   const unnamed = Object.values(models).reduce(less, usage)
   return [...named, costOf(unnamed, prices.otherwise)].reduce((sum, each) => ({

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Latch, Layer, Ref, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Sharding, TestRunner } from "effect/cluster"
+import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
 import { Agent, Guardrail } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { single } from "../../examples/backend/cluster.ts"
 import { sqlite } from "./databases.ts"
-import { makeCluster } from "./runners.ts"
+import { changedStore, makeCluster, withRunner } from "./runners.ts"
 
 const Pay = Tool.make("pay", { success: Schema.String, needsApproval: true })
 const Kit = Toolkit.make(Pay)
@@ -33,43 +33,15 @@ const reasonOf = (error: unknown) => error instanceof Conversation.ConversationE
 /** Waits until nothing is under way. */
 const idle = (chat: Conversation.Client) => Effect.repeat(chat.view, { until: ({ isRunning }) => !isRunning })
 
-/** A store with these changes to its operations. */
-const changed = (change: (store: ConversationStore.Service) => Partial<ConversationStore.Service>) =>
-  Layer.effect(
-    ConversationStore.ConversationStore,
-    Effect.map(ConversationStore.ConversationStore, (store) => ({ ...store, ...change(store) }))
-  ).pipe(Layer.provide(ConversationStore.layerMemory))
-
 describe("What a conversation takes in at once", () => {
-  it.live("is taken in once if it is begun several times at once", () => {
-    const Desk = Conversation.make("Desk", clerk)
-    const slow = changed(({ find }) => ({ find: (...args) => Effect.delay(find(...args), 10) }))
-    const Runner = Desk.layer.pipe(
-      Layer.provide([handlers, MockModel.layer(MockModel.make(() => "Hello."))]),
-      Layer.provideMerge(Layer.merge(TestRunner.layer, slow))
-    )
-    return Effect.gen(function*() {
-      const chat = (yield* Desk.client)("1")
-      const begun = yield* Effect.forEach(
-        [1, 2, 3],
-        () => chat.begin({ _tag: "Say", input: "Hello" }, { key: "m1" }),
-        { concurrency: "unbounded" }
-      )
-      assert.deepStrictEqual(begun.map(({ cursor }) => cursor), [0, 0, 0])
-      assert.deepStrictEqual(begun.map(({ isNew }) => isNew).sort(), [false, false, true])
-    }).pipe(Effect.provide(Runner))
-  })
-
   it.live("is stopped without waiting for the messages behind it", () =>
     Effect.gen(function*() {
       const { asked, go, model } = yield* gate
       const Desk = Conversation.make("Desk", clerk)
       // What is stored of the first message is read slowly, so the second one is under way before its end is seen.
-      const slow = changed(({ find }) => ({ find: (id, key) => Effect.delay(find(id, key), key === "m1" ? 30 : 0) }))
-      const Runner = Desk.layer.pipe(
-        Layer.provide([handlers, MockModel.layer(model)]),
-        Layer.provideMerge(Layer.merge(TestRunner.layer, slow))
-      )
+      const slow = changedStore(({ find }) => ({
+        find: (id, key) => Effect.delay(find(id, key), key === "m1" ? 30 : 0)
+      }))
       yield* Effect.gen(function*() {
         const chat = (yield* Desk.client)("1")
         yield* chat.post("Hello", { key: "m1" })
@@ -79,7 +51,100 @@ describe("What a conversation takes in at once", () => {
         yield* go
         assert.strictEqual((yield* chat.say("Hello", { key: "m1" })).status, "Cancelled")
         assert.strictEqual((yield* chat.say("And then?", { key: "m2" })).status, "Complete")
-      }).pipe(Effect.provide(Runner))
+      }).pipe(Effect.provide(withRunner(Desk.layer, Layer.merge(handlers, MockModel.layer(model)), slow)))
+    }))
+
+  for (const when of ["is looked up", "runs"] as const) {
+    it.live(`is stopped, and what it waits for too, if that ${when} when the stop comes`, () =>
+      Effect.gen(function*() {
+        const { asked, model } = yield* gate
+        const [looked, may] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const slow = changedStore(({ find }) => ({
+          find: (id, key) =>
+            key === "m1" && !Deferred.isDoneUnsafe(may)
+              ? Deferred.succeed(looked, undefined).pipe(
+                Effect.andThen(Deferred.await(may)),
+                Effect.andThen(find(id, key))
+              )
+              : find(id, key)
+        }))
+        const Desk = Conversation.make("Desk", clerk)
+        yield* Effect.gen(function*() {
+          const chat = (yield* Desk.client)("1")
+          yield* chat.post("Hello", { key: "m1" })
+          yield* Deferred.await(looked)
+          const beginning = yield* Effect.forkChild(chat.begin({ _tag: "Say", input: "And then?" }, { key: "m2" }))
+          yield* Effect.repeat(chat.view, { until: ({ isRunning }) => isRunning })
+          if (when === "runs") yield* Effect.andThen(Deferred.succeed(may, undefined), asked)
+          const stopping = yield* Effect.forkChild(chat.stop, { startImmediately: true })
+          // A conversation gets requests in order, so it has the one to stop when it answers this one.
+          yield* chat.view
+          yield* Deferred.succeed(may, undefined)
+          assert.isTrue(yield* Effect.timeout(Fiber.join(stopping), "2 seconds"))
+          assert.isTrue((yield* Fiber.join(beginning)).isNew)
+          const { isRunning, state } = yield* chat.view
+          assert.deepStrictEqual([isRunning, state.conversation.turns.map(({ _tag }) => _tag)], [false, [
+            "User",
+            "User"
+          ]])
+          assert.strictEqual((yield* chat.say("Hello", { key: "m1" })).status, "Cancelled")
+        }).pipe(Effect.provide(withRunner(Desk.layer, Layer.merge(handlers, MockModel.layer(model)), slow)))
+      }))
+  }
+
+  it.live("is answered if it is cancelled before anything is stored, so its key needn't be kept as cancelled", () =>
+    Effect.gen(function*() {
+      const before = yield* Deferred.make<void>()
+      const Desk = Conversation.make("Desk", clerk, {
+        around: () => (run) => Effect.andThen(Deferred.succeed(before, undefined), Effect.andThen(Effect.never, run))
+      })
+      yield* Effect.gen(function*() {
+        const chat = (yield* Desk.client)("1")
+        const hello = { _tag: "Say", input: "Hello" } as const
+        const beginning = yield* Effect.forkChild(Effect.flip(chat.begin(hello, { key: "m1" })))
+        yield* Deferred.await(before)
+        assert.isTrue(yield* chat.cancel("m1"))
+        const first = yield* Fiber.join(beginning)
+        const { answer } = yield* (yield* ConversationStore.ConversationStore).find("Desk/1", "m1")
+        assert.include(answer, "Cancelled")
+        for (const refused of [first, yield* Effect.flip(chat.begin(hello, { key: "m1" }))]) {
+          assert.strictEqual(reasonOf(refused), "NotBegun")
+          assert.include(refused.message, "its key was cancelled")
+        }
+      }).pipe(Effect.provide(withRunner(Desk.layer, Layer.merge(handlers, MockModel.layer(MockModel.queue())))))
+    }))
+
+  it.live("isn't called cancelled if something else interrupts its run", () => {
+    const Desk = Conversation.make("Desk", clerk, { around: () => () => Effect.interrupt })
+    return Effect.gen(function*() {
+      const refused = yield* Effect.flip((yield* Desk.client)("1").begin({ _tag: "Say", input: "Hello" }))
+      assert.strictEqual(reasonOf(refused), "NotBegun")
+      assert.include(refused.message, "its run was interrupted")
+    }).pipe(Effect.provide(withRunner(Desk.layer, Layer.merge(handlers, MockModel.layer(MockModel.queue())))))
+  })
+
+  it.live("is refused under a key that was cancelled before also when the events of that time are gone", () =>
+    Effect.gen(function*() {
+      const { asked, model } = yield* gate
+      const Desk = Conversation.make("Desk", clerk, { keepEvents: 0 })
+      const cluster = yield* makeCluster
+      const hello = { _tag: "Say", input: "Hello" } as const
+      const one = yield* cluster.start(Desk.layer, Layer.merge(handlers, MockModel.layer(model)))
+      const first = (yield* one.provide(Desk.client))("1")
+      yield* first.cancel("m1")
+      assert.strictEqual((yield* first.say("Hello", { key: "m1" })).status, "Cancelled")
+      yield* first.begin(hello, { key: "m2" })
+      yield* asked
+      yield* first.stop
+      yield* one.end
+      for (const key of ["m1", "m2"]) {
+        assert.strictEqual((yield* cluster.store.find("Desk/1", key)).taken?.text, "")
+      }
+      const two = yield* cluster.start(Desk.layer, Layer.merge(handlers, MockModel.layer(model)))
+      const chat = (yield* two.provide(Desk.client))("1")
+      assert.strictEqual(reasonOf(yield* Effect.flip(chat.begin(hello, { key: "m1" }))), "NotBegun")
+      // This one had begun when it was cancelled.
+      assert.isFalse((yield* chat.begin(hello, { key: "m2" })).isNew)
     }))
 
   it.live("is in the log when it is answered, once for each key, and refused while something is under way", () =>
@@ -165,7 +230,8 @@ describe("What a conversation takes in at once", () => {
       const beginning = yield* Effect.forkChild(chat.begin(hello, { key: "m1" }), { startImmediately: true })
       yield* Deferred.await(looked)
       const stopping = yield* Effect.forkChild(chat.stop, { startImmediately: true })
-      yield* Effect.sleep("50 millis")
+      // A conversation gets requests in order, so it has the one to stop when it answers this one.
+      yield* chat.view
       yield* Deferred.succeed(may, undefined)
       assert.deepStrictEqual(yield* Fiber.join(beginning), { cursor: 0, isNew: true })
       assert.isTrue(yield* Fiber.join(stopping))

@@ -277,7 +277,14 @@ describe("A plan on a cluster", () => {
     Effect.gen(function*() {
       const storing = yield* Deferred.make<void>()
       const open = yield* Deferred.make<void>()
+      const looked = yield* Deferred.make<void>()
       const slow = changedStore((store) => ({
+        // What cancels looks for an answer, and then appends.
+        find: (id, key) =>
+          Effect.tap(
+            store.find(id, key),
+            () => Deferred.isDoneUnsafe(storing) ? Deferred.succeed(looked, undefined) : Effect.void
+          ),
         append: (entry) =>
           entry.text.includes("NodeEnded")
             ? Deferred.succeed(storing, undefined).pipe(
@@ -292,7 +299,7 @@ describe("A plan on a cluster", () => {
         const asking = yield* Effect.forkChild(report.say("orders", { key: "m1" }))
         yield* Deferred.await(storing)
         const cancelling = yield* Effect.forkChild(report.cancel("m1"))
-        yield* Effect.sleep("20 millis")
+        yield* Deferred.await(looked)
         yield* Deferred.succeed(open, undefined)
         const answer = yield* Fiber.join(asking)
         assert.deepStrictEqual([answer.status, answer.text, answer.output], ["Cancelled", "", undefined])

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, ToolPolicy } from "troupe"
-import { Conversation } from "troupe/cluster"
+import { Agent, Plan, ToolPolicy } from "troupe"
+import { ClusterPlan, Conversation } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { withRunner } from "./runners.ts"
 
@@ -55,6 +55,8 @@ describe("A conversation on a cluster", () => {
       assert.throws(() => Conversation.make("Desk", clerk, { keepEvents: keepEvents as number }), "\"keepEvents\" is")
     }
     assert.throws(() => Conversation.make("Desk", clerk, { maxIdleTime: "soon" as "1 minute" }), "\"maxIdleTime\" is")
+    const plan = Plan.make({ nodes: [Plan.node("read", () => Effect.void)] })
+    assert.throws(() => ClusterPlan.make("Report", plan, { keepEvents: -1 }), "\"keepEvents\" is")
     Conversation.make("Desk", clerk, { keepEvents: 0 })
     Conversation.make("Desk", clerk, { keepEvents: Infinity, maxIdleTime: Infinity })
   })

@@ -5,7 +5,7 @@ import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, Plan } from "troupe"
 import { ClusterPlan, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
-import { withRunner } from "./runners.ts"
+import { makeCluster, withRunner } from "./runners.ts"
 
 const Pay = Tool.make("pay", { success: Schema.String, needsApproval: true })
 const Kit = Toolkit.make(Pay)
@@ -63,11 +63,51 @@ describe("A node of a plan on a cluster", () => {
       assert.throws(
         () => ClusterPlan.make("Report", Plan.make({ nodes: [node] })),
         Plan.InvalidPlan,
-        "The plan is invalid: on a cluster, the name of a node can't have a \"/\", as \"a/b\" has"
+        "The plan is invalid: on a cluster, the name of a node can't have a \"/\" or end in \"@\" and a number, as \"a/b\" does"
       )
     }
     ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("a", () => Effect.void, { fallback })] }))
   })
+
+  it("can't have the name of another node when the plan begins again, or an old approval could approve a new call", () => {
+    const named = Plan.agent(payer, { name: "pay@2" })
+    for (const node of [named, Plan.agent(payer, { name: "pay", fallback: named })]) {
+      assert.throws(
+        () => ClusterPlan.make("Report", Plan.make({ nodes: [node] })),
+        Plan.InvalidPlan,
+        "as \"pay@2\" does"
+      )
+    }
+    for (const name of ["pay@", "pay@2x", "a@2b"]) {
+      ClusterPlan.make("Report", Plan.make({ nodes: [Plan.agent(payer, { name })] }))
+    }
+  })
+
+  it.live("whose conversation can't be read hides nothing of the others from who asks for a call that isn't there", () =>
+    Effect.gen(function*() {
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [payer, Plan.agent(payer, { name: "other" })] }))
+      const { start, store } = yield* makeCluster
+      const one = yield* start(Report.layer, needs)
+      yield* (yield* one.provide(Report.client))("1").say("orders")
+      yield* one.end
+      const { claim } = store
+      Object.assign(store, {
+        claim: (id: string) =>
+          Effect.map(
+            claim(id),
+            (claimed) => id === "Report.other/1/1" ? { ...claimed, entries: [{ revision: 1, text: "?" }] } : claimed
+          )
+      })
+      const two = yield* start(Report.layer, needs)
+      const report = (yield* two.provide(Report.client))("1")
+      const unreadable = yield* Effect.flip(report.node("other").state)
+      assert.strictEqual(unreadable._tag === "ConversationError" && unreadable.reason._tag, "ConversationUnreadable")
+      const unknown = yield* Effect.flip(report.approve("nobody/pay-0"))
+      assert.deepInclude(unknown._tag === "ConversationError" && unknown.reason, {
+        _tag: "NotAwaitingApproval",
+        awaiting: ["payer/pay-0"]
+      })
+    }))
 
   it.live("has ended if its output isn't JSON, so it isn't unknown how", () => {
     const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.node("n", () => Effect.succeed(NaN))] }))

@@ -32,8 +32,8 @@ export type Decision =
   | { readonly decision: "approve" }
   | { readonly decision: "deny"; readonly reason?: string }
 
-/** Why something can't be begun in a conversation. */
-export type NotBegun = ConversationBusy | ConversationNotFound | TooManyRequests | Unavailable
+/** Why something can't be done in a conversation. */
+export type Refused = ConversationBusy | ConversationNotFound | TooManyRequests | Unavailable
 
 export class Conversations extends Context.Service<Conversations, {
   readonly open: (tenant: string) => Effect.Effect<View, Unavailable>
@@ -41,16 +41,16 @@ export class Conversations extends Context.Service<Conversations, {
   readonly read: (tenant: string, id: string) => Effect.Effect<View, ConversationNotFound | Unavailable>
   readonly trace: (tenant: string, id: string) => Effect.Effect<string, ConversationNotFound | Unavailable>
   /** Says something, and gives the cursor before what comes of it. */
-  readonly say: (tenant: string, id: string, text: string, key?: string) => Effect.Effect<number, NotBegun>
-  readonly resume: (tenant: string, id: string) => Effect.Effect<number, NotBegun | NothingToResume>
+  readonly say: (tenant: string, id: string, text: string, key?: string) => Effect.Effect<number, Refused>
+  readonly resume: (tenant: string, id: string) => Effect.Effect<number, Refused | NothingToResume>
   readonly resolve: (
     tenant: string,
     id: string,
     callId: string,
     decision: Decision
-  ) => Effect.Effect<number, NotBegun | ApprovalNotFound>
-  readonly cancel: (tenant: string, id: string) => Effect.Effect<View, NotBegun>
-  readonly remove: (tenant: string, id: string) => Effect.Effect<void, NotBegun>
+  ) => Effect.Effect<number, Refused | ApprovalNotFound>
+  readonly cancel: (tenant: string, id: string) => Effect.Effect<View, Refused>
+  readonly remove: (tenant: string, id: string) => Effect.Effect<void, Refused>
   /**
    * What happens after a cursor, each when it is pulled. It ends when the conversation is removed, the service shuts down, or the reader is
    * too far behind.
@@ -152,7 +152,7 @@ const make = Effect.gen(function*() {
     id: string,
     beginning: Conversation.Beginning,
     key?: string
-  ): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
+  ): Effect.Effect<number, Refused | ApprovalNotFound> =>
     runs.begin(
       tenant,
       id,
@@ -160,7 +160,7 @@ const make = Effect.gen(function*() {
     ).pipe(
       Effect.tap(({ isNew }) => isNew ? clearIfGone(tenant, id) : Effect.void),
       Effect.map(({ cursor }) => cursor),
-      Effect.catch((error): Effect.Effect<never, NotBegun | ApprovalNotFound> =>
+      Effect.catch((error): Effect.Effect<never, Refused | ApprovalNotFound> =>
         error instanceof Unavailable || error instanceof TooManyRequests || error instanceof ConversationNotFound
           ? Effect.fail(error)
           : reasonOf(error) === "ConversationBusy"
@@ -179,15 +179,15 @@ const make = Effect.gen(function*() {
     id: string,
     callId: string,
     beginning: Conversation.Beginning
-  ): Effect.Effect<number, NotBegun | ApprovalNotFound> => {
+  ): Effect.Effect<number, Refused | ApprovalNotFound> => {
     const isAwaited = Effect.map(
       find(tenant, id),
       ({ approvals }) => approvals.some((approval) => approval.callId === callId)
     )
-    const trying: Effect.Effect<number, NotBegun | ApprovalNotFound> = begin(tenant, id, beginning).pipe(
+    const trying: Effect.Effect<number, Refused | ApprovalNotFound> = begin(tenant, id, beginning).pipe(
       Effect.catchTag(
         "ConversationBusy",
-        (busy): Effect.Effect<number, NotBegun | ApprovalNotFound> =>
+        (busy): Effect.Effect<number, Refused | ApprovalNotFound> =>
           Effect.flatMap(
             isAwaited,
             (isAwaited) => isAwaited ? Effect.delay(Effect.suspend(() => trying), "20 millis") : Effect.fail(busy)
@@ -250,7 +250,7 @@ const make = Effect.gen(function*() {
       }),
     resolve: (tenant, id, callId, decision) =>
       Effect.andThen(
-        Effect.flatMap(find(tenant, id), ({ approvals, isRunning }): Effect.Effect<void, NotBegun | ApprovalNotFound> =>
+        Effect.flatMap(find(tenant, id), ({ approvals, isRunning }): Effect.Effect<void, Refused | ApprovalNotFound> =>
           approvals.some((approval) =>
               approval.callId === callId
             )

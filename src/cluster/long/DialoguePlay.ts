@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { own } from "../../domain/OwnValue.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import * as Approval from "../../handoff/dialogue/DialogueApproval.ts"
 import * as DialogueError from "../../handoff/dialogue/DialogueError.ts"
@@ -28,7 +29,6 @@ import * as Asking from "./Asking.ts"
 import { kind, type State, type Step } from "./DialogueSteps.ts"
 import { callsIn, type Child, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
 import { AgentStopped, remote } from "./Remote.ts"
-import { own } from "./Steps.ts"
 
 const placeOf = (speaker: string): Place => ({ place: speaker, name: speaker, suffix: "" })
 

@@ -93,14 +93,12 @@ export class Messages<State, Step> {
       const place = places.find((place) => callId.startsWith(callIn(place, "")))
       if (place === undefined) {
         const waiting = Refusal === NotAwaitingApproval ? pendingApprovals : pendingResults
-        const awaiting = Effect.forEach(
-          places,
-          (place) =>
-            Effect.map(
-              persist(this.#child(place).state),
-              (state) => waiting(state).map(({ callId }) => callIn(place, callId))
-            )
-        )
+        // A conversation that can't be read shows none: what was asked for isn't there either way.
+        const awaiting = Effect.forEach(places, (place) =>
+          persist(this.#child(place).state).pipe(
+            Effect.map((state) => waiting(state).map(({ callId }) => callIn(place, callId))),
+            Effect.orElseSucceed((): ReadonlyArray<string> => [])
+          ))
         return Effect.flatMap(awaiting, (ids) =>
           Effect.fail(
             new ConversationError({ reason: new Refusal({ callId, found: "Unknown", awaiting: ids.flat() }) })

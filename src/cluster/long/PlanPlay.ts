@@ -22,20 +22,21 @@ import type { Failure } from "../../domain/AgentStatus.ts"
 import { listOf, messageOf, tagOf } from "../../domain/Described.ts"
 import { ErrorClass } from "../../domain/ErrorClass.ts"
 import * as ForeignValue from "../../domain/ForeignValue.ts"
+import { own } from "../../domain/OwnValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
-import { indexOf, InvalidPlan, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
+import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
 import type { Definition } from "../../handoff/plan/PlanType.ts"
 import * as Progress from "../../handoff/plan/Progress.ts"
 import { completed, type Ended } from "../../handoff/plan/Results.ts"
 import * as Run from "../../handoff/plan/Run.ts"
 import type { Answer } from "../Answer.ts"
 import * as Asking from "./Asking.ts"
-import { allWaiting, callsIn, type LongRun, type Outcome, type Place, type Play, waitingIn } from "./LongRun.ts"
+import { allWaiting, callsIn, type LongRun, type Outcome, type Play, waitingIn } from "./LongRun.ts"
+import { conversationsOf, fallbackOf, placeOf } from "./PlanPlaces.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
-import { own } from "./Steps.ts"
 
 /**
  * Error of a node whose output isn't JSON, so that no other process could continue with that output. `places` are the parts of the output
@@ -73,40 +74,6 @@ const outputToJson = (node: string, output: unknown): Result.Result<Schema.Json 
     ? Result.succeed(json)
     : Result.fail(new OutputNotJson({ node, places: lost.map(({ path, was }) => `${path.join(".")} (${was})`) }))
 }
-
-/** Returns where an agent of a plan is asked. Each time the plan begins, it has another conversation, whose calls have other ids. */
-const placeOf = (place: string, run: number): Place => ({
-  place,
-  name: run === 1 ? place : `${place}@${run}`,
-  suffix: `/${run}`
-})
-
-/** The fallback of a node, and its place. */
-const fallbackOf = ({ fallback }: Node, place: string) =>
-  fallback === undefined ? undefined : { node: fallback, place: `${place}/${fallback.name}` }
-
-/** The agents of a node and its fallbacks, by their places. */
-const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => {
-  const later = fallbackOf(node, place)
-  return [
-    ...(node.agent === undefined ? [] : [[place, node] as const]),
-    ...(later === undefined ? [] : agentsOfNode(later.node, later.place))
-  ]
-}
-
-const checkName = ({ fallback, name }: Node): void => {
-  if (name.includes("/")) throw new InvalidPlan({ reason: { _tag: "SlashInName", node: name } })
-  if (fallback !== undefined) checkName(fallback)
-}
-
-/** Throws `InvalidPlan` if a node has a `/` in its name, which separates a node from its fallback. */
-export const checkNames = (graph: PlanGraph): void => {
-  for (const [, node] of graph) checkName(node)
-}
-
-/** The agents of a plan, by their places. */
-export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
-  Array.from(graph, ([, node]) => agentsOfNode(node, node.name)).flat()
 
 const failureOf = (place: string, error: unknown): Failure =>
   error instanceof AgentStopped
@@ -288,6 +255,7 @@ class Performance {
 
 /** Says that a plan is complete. A node that returned nothing is left out, as it is in the text. */
 const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
+  // Each output was made JSON before it was kept, but a plan's run doesn't know that.
   const json = Record.filter(output, (value) => value !== undefined) as { readonly [node: string]: Schema.Json }
   return { status: "Complete", text: JSON.stringify(json), pending: [], output: json }
 }
@@ -336,9 +304,6 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
     return Exit.isFailure(exit) ? failed(exit.cause) : exit.value
   }) as Effect.Effect<Outcome, unknown>
 
-const places = (graph: PlanGraph, run: number): ReadonlyArray<Place> =>
-  agentsOf(graph).map(([place]) => placeOf(place, run))
-
 /** Makes a long run of a plan. */
 export const make = (definition: Definition): LongRun<State, Step> => ({
   kind,
@@ -355,7 +320,8 @@ export const make = (definition: Definition): LongRun<State, Step> => ({
     // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
     Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
       .toSorted((one, other) => other.place.length - one.place.length),
-  conversations: ({ run }) => Array.from({ length: run }, (_, before) => places(definition.graph, before + 1)).flat(),
+  conversations: ({ run }) =>
+    Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
   unknown: ({ open }) =>
     Object.entries(open).flatMap(([place, { isAgent }]) =>
       isAgent ? [] : [{ callId: place, name: place, path: [place] }]

@@ -8,8 +8,9 @@
 import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import { Failure } from "../../domain/AgentStatus.ts"
+import { own } from "../../domain/OwnValue.ts"
 import { Ended } from "../../handoff/plan/Results.ts"
-import { type Kind, own } from "./Steps.ts"
+import type { Kind } from "./Steps.ts"
 
 /**
  * Schema for what happens in a plan on a cluster.

@@ -101,8 +101,10 @@ export const make = <State, Step>(
   name: string,
   agents: Agents,
   long: LongRun<State, Step>,
-  options: Conversation.Options
+  given: Conversation.Options
 ): Served => {
+  // A long run without agents makes no conversation that would check them.
+  const options = Conversation.checked(given)
   const { maxIdleTime } = options
   const entity = Protocol.make(name)
   const conversations = agents.map(([place, agent]) =>

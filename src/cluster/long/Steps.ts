@@ -71,10 +71,6 @@ export const take = <State, Step>(
   }
 }
 
-/** Returns what a record has under a name that somebody chose: it may be `constructor`, which each record inherits. */
-export const own = <A>(record: Readonly<Record<string, A>>, name: string): A | undefined =>
-  Object.hasOwn(record, name) ? record[name] : undefined
-
 const Text = Schema.optionalKey(Schema.String)
 
 const shapes = lazy(() => ({

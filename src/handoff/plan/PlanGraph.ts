@@ -32,12 +32,13 @@ export const Issue = Schema.TaggedUnion({
   DuplicateEdge: { from: Schema.String, to: Schema.String },
   Cycle: { path: Schema.Array(Schema.String) },
   InvalidConcurrency: { concurrency: Schema.Number },
-  SlashInName: { node: Schema.String }
+  ReservedName: { node: Schema.String }
 })
 
 /**
  * Why a plan is invalid: no nodes, two nodes with the same name, an edge with a node that isn't the plan's, two edges from one node to
- * another, a cycle (its path ends where it begins), or an invalid concurrency. On a cluster, the name of a node can't have a `/` either.
+ * another, a cycle (its path ends where it begins), or an invalid concurrency. On a cluster, the name of a node also can't have a `/` or
+ * end in `@` and a number.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +52,8 @@ const messageOf: (issue: Issue) => string = Issue.match({
   DuplicateEdge: ({ from, to }) => `two edges lead from "${from}" to "${to}"`,
   Cycle: ({ path }) => `there is a cycle: ${path.join(" → ")}`,
   InvalidConcurrency: ({ concurrency }) => `its concurrency is ${concurrency}, not a whole number from 1 on`,
-  SlashInName: ({ node }) => `on a cluster, the name of a node can't have a "/", as "${node}" has`
+  ReservedName: ({ node }) =>
+    `on a cluster, the name of a node can't have a "/" or end in "@" and a number, as "${node}" does`
 })
 
 /**
