@@ -191,7 +191,10 @@ const expectStateOf = (
       return problem("StateDiffers", error instanceof Error ? error.message : Formatter.format(error))
     }
     // Nobody awaits a Promise or runs an Effect, so the expectation would always hold.
-    if (Wanted.isUnrun(said.success)) return problem("StateDiffers", `the function returns ${kindOf(said.success)}`)
+    if (Wanted.isUnrun(said.success)) {
+      const issue = `a story awaits no Promise and runs no Effect, but the function returns ${kindOf(said.success)}`
+      return problem("StateDiffers", issue)
+    }
     return said.success === false ? problem("StateDiffers", "the function returns false") : Result.succeed(state)
   }
   const fields = Object.keys(expected) as ReadonlyArray<keyof AgentState.AgentState>
