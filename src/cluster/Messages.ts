@@ -112,9 +112,9 @@ export class Messages {
   }
 
   /**
-   * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a
-   * number after which reading fails with `EventsGone`. One that was cancelled before it began wasn't taken. Once
-   * events were removed, one counts as such too whose run was stored with its cancelled end at once.
+   * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a number
+   * after which reading fails with `EventsGone`. Returns `undefined` for a message that wasn't taken, or was cancelled before it began.
+   * Without its events, a message whose first entry also has its cancelled end looks the same, so the result is `undefined` too.
    */
   cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
     return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ answer, taken }) => {

@@ -121,7 +121,7 @@ export class Loop {
 const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
   parent === undefined ? [name] : [...parent.path, name]
 
-/** Returns what a decision of an agent is made of: of the loop's own, or of one that it has called (`deciding`). */
+/** Returns what a decision is made of. `deciding` leads to the agent that decides: the loop's own, or one that it has called. */
 export const known = (self: Loop, deciding = self.calls): Known => {
   const { calls, definition, isChangingModes, journal, parent, roster, state } = self
   return {

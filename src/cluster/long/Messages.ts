@@ -93,7 +93,7 @@ export class Messages<State, Step> {
       const place = places.find((place) => callId.startsWith(callIn(place, "")))
       if (place === undefined) {
         const waiting = Refusal === NotAwaitingApproval ? pendingApprovals : pendingResults
-        // A conversation that can't be read shows none: what was asked for isn't there either way.
+        // If a conversation can't be read, its calls aren't listed: the call with this id isn't there either way.
         const awaiting = Effect.forEach(places, (place) =>
           persist(this.#child(place).state).pipe(
             Effect.map((state) => waiting(state).map(({ callId }) => callIn(place, callId))),

@@ -53,7 +53,7 @@ const rosterAt = (self: Telling, calls: Calls): Roster | undefined => {
   return entry?._tag === "Agent" ? entry.roster() : undefined
 }
 
-/** Returns what is known of the agent that calls lead to, for a decision of its own or of one that it has called (`deciding`). */
+/** Returns what is known of the agent at `calls`. `deciding` leads to the agent that decides: that one, or one that it called. */
 export const knownAt = (self: Telling, calls: Calls, deciding = calls): Known | undefined => {
   const roster = rosterAt(self, calls)
   const state = AgentState.at(self.state, calls)

@@ -23,7 +23,7 @@ const runStart = ({ conversation: { turns }, run }: AgentState): number => {
   return 0
 }
 
-/** Returns the calls in the run before this one, in order, without those that the provider ran. */
+/** Returns the calls that came before this one in the same run, in order, without those that the provider ran. */
 const callsBefore = (state: AgentState, { id }: CheckedCall): ReadonlyArray<Call> => {
   const calls = state.conversation.turns.slice(runStart(state)).flatMap((turn) =>
     turn._tag === "Assistant" ? callsOf(turn).filter((call) => call.providerExecuted !== true) : []

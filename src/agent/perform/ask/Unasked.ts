@@ -23,7 +23,7 @@ export const giveUp: Effect.Effect<never, Unasked> = Effect.fail(unasked)
 export const unlessDecided = (loop: Loop.Loop): Effect.Effect<void, Unasked> =>
   Effect.suspend(() => decide(Loop.known(loop))._tag === "AskModel" ? Effect.void : giveUp)
 
-/** Returns no answer, and calls `onUnasked`, if the request is given up. Without a context window no request is. */
+/** Returns no answer, and calls `onUnasked`, if the request is given up. Without a context window, that never happens. */
 export const orUnasked = <A, E, R>(
   { definition: { contextWindow } }: Loop.Loop,
   asking: Effect.Effect<A, E, R>,

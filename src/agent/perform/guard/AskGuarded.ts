@@ -28,7 +28,7 @@ class InputReplaced {
 
 /**
  * Asks the model while guardrails judge the input. The answer is held back until they let the input pass. A block interrupts the model. So
- * does a replaced input; the model is then asked again. If the request is given up, they judge all the same.
+ * does a replaced input; the model is then asked again. If the request is given up, the guardrails still judge the input.
  */
 const answerBeside = (
   loop: Loop.Loop,
