@@ -85,7 +85,7 @@ const entries = (): Plugin => {
 
 /**
  * Imports each module of Effect once, not once for each source: sources take it from a module of this build that does nothing but import
- * it. Node then resolves its name once for all files of Troupe, at 0.15 ms, and V8 compiles hundreds of imports less.
+ * it. Node then resolves its name once for all files of Troupe, and V8 compiles hundreds of imports less.
  */
 const importOnce = (): Plugin => {
   const wholeName = (specifier: string): string => specifier.slice(specifier.lastIndexOf("/") + 1)
