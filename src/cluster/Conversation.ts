@@ -30,7 +30,6 @@ import type { AgentEvent } from "../domain/AgentEvent.ts"
 import type { Failure } from "../domain/AgentStatus.ts"
 import * as EventJson from "../domain/EventJson.ts"
 import type { Stored } from "../domain/EventJson.ts"
-import { countOf, durationOf } from "../domain/InvalidLimit.ts"
 import { lazy } from "../domain/Lazy.ts"
 import * as StateJson from "../domain/StateJson.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
@@ -39,6 +38,7 @@ import * as Activation from "./Activation.ts"
 import type { Answer } from "./Answer.ts"
 import * as AtOnce from "./AtOnce.ts"
 import * as Beginning from "./Beginning.ts"
+import { checked } from "./CheckedOptions.ts"
 import * as ConversationClient from "./Client.ts"
 import type { ClusterError } from "./Client.ts"
 import { ConversationStore } from "./ConversationStore.ts"
@@ -150,14 +150,6 @@ interface Untyped extends Omit<Options, "services"> {
 const aroundOf = (make: () => Around): Around => {
   const around = lazy(make)
   return (run) => around()(run)
-}
-
-/** Checks options, and leaves out a `keepEvents` of `Infinity`. Throws `InvalidLimit`. */
-export const checked = <S>(options: Options<S>): Options<S> => {
-  const { keepEvents, maxIdleTime } = options
-  if (maxIdleTime !== undefined) durationOf("maxIdleTime", maxIdleTime, "from 0 on")
-  const kept = keepEvents === undefined ? Infinity : countOf("keepEvents", keepEvents, 0)
-  return { ...options, keepEvents: kept === Infinity ? undefined : kept }
 }
 
 const handlers = (name: string, entity: Protocol.NamedConversation, agent: Any, options: Untyped) =>

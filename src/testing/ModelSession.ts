@@ -124,10 +124,9 @@ export class ModelSession<R> {
     }
     const turn = state?.conversation.turns.at(-1)
     if (turn === undefined) return
-    // Two runs of one state have the same turn.
-    const known = this.#after.get(turn)
-    if (known === undefined) this.#after.set(turn, all)
-    else known.push(...all)
+    // Two runs of one state have the same turn, and so has an attempt that is made again: of each id the last result counts.
+    const known = this.#after.get(turn) ?? []
+    this.#after.set(turn, [...known.filter(({ id }) => !all.some((given) => given.id === id)), ...all])
   }
 
   readonly #nextId = (): string => {

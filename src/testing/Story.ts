@@ -53,6 +53,7 @@
  * @since 0.1.0
  */
 import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
 import * as Formatter from "effect/Formatter"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -62,7 +63,6 @@ import { findInputIssue } from "../agent/rules/InputIssue.ts"
 import type { AgentEvent, RunStarted } from "../domain/AgentEvent.ts"
 import * as AgentState from "../domain/AgentState.ts"
 import { openCalls } from "../domain/Conversation.ts"
-import { kindOf } from "../domain/Described.ts"
 import type { Happening } from "../domain/Happening.ts"
 import * as Underway from "../domain/Underway.ts"
 import * as Wanted from "../domain/Wanted.ts"
@@ -191,9 +191,8 @@ const expectStateOf = (
       return problem("StateDiffers", error instanceof Error ? error.message : Formatter.format(error))
     }
     // Nobody awaits a Promise or runs an Effect, so the expectation would always hold.
-    if (Wanted.isUnrun(said.success)) {
-      const issue = `a story awaits no Promise and runs no Effect, but the function returns ${kindOf(said.success)}`
-      return problem("StateDiffers", issue)
+    if (Wanted.isUnrun(said.success) || Exit.isExit(said.success)) {
+      return problem("StateDiffers", "a story awaits no Promise and runs no Effect, but the function returns one")
     }
     return said.success === false ? problem("StateDiffers", "the function returns false") : Result.succeed(state)
   }

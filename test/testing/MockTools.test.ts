@@ -144,7 +144,7 @@ describe("MockModel.handlers", () => {
     Effect.gen(function*() {
       const Safe = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
       const guard = Agent.make("guard", { toolkit: Safe })
-      const open = (result: string) => MockResponse.toolCall("open", {}, { result })
+      const open = (result: string, id?: string) => MockResponse.toolCall("open", {}, { result, ...(id && { id }) })
       const layer = MockModel.handlers(Safe).pipe(
         Layer.provideMerge(MockModel.layer(MockModel.queue(open("one"), open("two"), told, told)))
       )
@@ -158,6 +158,15 @@ describe("MockModel.handlers", () => {
         })
       }).pipe(Effect.provide(layer))
       assert.deepStrictEqual(texts, ["[\"one\"]", "[\"two\"]"])
+
+      const Free = Toolkit.make(Tool.make("open", { success: Schema.String }))
+      const asked = AgentState.ask(AgentState.make("free"), "Open it.", 0)
+      const resumed = Effect.map(Agent.resume(Agent.make("free", { toolkit: Free }), asked), AgentState.text)
+      const script = MockModel.queue(open("one", "a"), told, open("two", "a"), told)
+      const twice = yield* Effect.all([resumed, resumed]).pipe(
+        Effect.provide(MockModel.handlers(Free).pipe(Layer.provideMerge(MockModel.layer(script))))
+      )
+      assert.deepStrictEqual(twice, ["[\"one\"]", "[\"two\"]"])
     }))
 
   it.effect("takes an id that ends in a number for what it is", () =>

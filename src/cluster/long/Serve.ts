@@ -14,6 +14,7 @@ import * as Rpc from "effect/rpc/Rpc"
 import * as Stream from "effect/Stream"
 import { NotAwaitingResult } from "../../domain/DeferredResult.ts"
 import type { Any } from "../../handoff/Runnable.ts"
+import { checked } from "../CheckedOptions.ts"
 import * as Client from "../Client.ts"
 import * as Conversation from "../Conversation.ts"
 import { ConversationStore } from "../ConversationStore.ts"
@@ -104,7 +105,7 @@ export const make = <State, Step>(
   given: Conversation.Options
 ): Served => {
   // A long run without agents makes no conversation that would check them.
-  const options = Conversation.checked(given)
+  const options = checked(given)
   const { maxIdleTime } = options
   const entity = Protocol.make(name)
   const conversations = agents.map(([place, agent]) =>
