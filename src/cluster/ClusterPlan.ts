@@ -29,7 +29,7 @@ import { kind, type Step } from "./long/PlanSteps.ts"
 import * as Serve from "./long/Serve.ts"
 import * as Steps from "./long/Steps.ts"
 
-export { EffectUnknown, OutputNotJson } from "./long/PlanPlay.ts"
+export { EffectUnknown, OutputNotJson } from "./long/PlanFailure.ts"
 export { Step } from "./long/PlanSteps.ts"
 
 /**

@@ -168,6 +168,7 @@ const finding = (
     asking: Effect.Effect<Stream.Stream<A, unknown, unknown>, unknown, unknown>
   ) => Stream.Stream<A, unknown, unknown>
 ): LanguageModel.LanguageModel => {
+  // Requests and answers are passed on unchanged, so their types don't matter here.
   const found = Effect.map(LanguageModel.LanguageModel, (model) => choose(model) as unknown as MeasuredModel.Untyped)
   const model: MeasuredModel.Untyped = {
     generateText: (options) => ask(Effect.flatMap(found, (model) => model.generateText(options))) as never,
