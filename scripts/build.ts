@@ -14,6 +14,7 @@ import { build, buildSync, type Plugin, transformSync } from "esbuild"
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import { preparsed } from "./preparse.ts"
 import { annotate, importBuilt } from "./pure.ts"
 
 const root = resolve(import.meta.dirname, "..")
@@ -118,7 +119,10 @@ const importOnce = (): Plugin => {
   return {
     name: "importOnce",
     setup({ onLoad, onResolve }) {
-      onLoad({ filter: /\/src\/.*\.ts$/, namespace: "file" }, ({ path }) => ({ contents: read(path), loader: "ts" }))
+      onLoad(
+        { filter: /\/src\/.*\.ts$/, namespace: "file" },
+        ({ path }) => ({ contents: preparsed(path, read(path)), loader: "ts" })
+      )
       onResolve({ filter: /^once:/ }, ({ path }) => ({ path: path.slice("once:".length), namespace: "once" }))
       onLoad({ filter: /.*/, namespace: "once" }, ({ path }) => ({ contents: importing(path), resolveDir: root }))
     }

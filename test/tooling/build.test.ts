@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { build } from "esbuild"
+import { build, transformSync } from "esbuild"
 import { readFileSync } from "node:fs"
+import { SourceMap } from "node:module"
 import { join } from "node:path"
 import * as troupe from "troupe"
+import { preparsed } from "../../scripts/preparse.ts"
 import { annotate, importBuilt } from "../../scripts/pure.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -97,6 +99,61 @@ export * from "./E.js"
 const load = () => import("./F.js")
 const text = 'import "./A.ts"'`
     )
+  })
+})
+
+describe("a module for Node", () => {
+  /** What V8 gets of the module, without its source map. */
+  const code = (source: string): string => preparsed("/src/Module.ts", source).replace(/\n\/\/# sourceMappingURL.*/, "")
+
+  it.each([
+    ["a bare parameter", "const f = x => x + 1", "const f = function(x) {return x + 1}"],
+    ["types", "const f = <A>(x: A): x is A & 1 => x === 1", "const f = function<A>(x: A): x is A & 1 {return x === 1}"],
+    ["an `async` one", "const f = async (x = () => 1) => x", "const f = async function (x = () => 1) {return x}"],
+    ["an `async` one with a bare parameter", "const f = async x => x", "const f = async function (x) {return x}"],
+    ["a body", "const f = () => { return (x) => x }", "const f = function() { return (x) => x }"],
+    ["an object", "const f = () => ({ a: 1 })", "const f = function() {return ({ a: 1 })}"],
+    ["a result on its own line", "const f = () => // why\n  [1]", "const f = function() {return [1]}"],
+    ["one in a call", "make((x) => x, { of: () => 2 })", "make(function(x) {return x}, { of: function() {return 2} })"],
+    [
+      "one with a function that has its own `this`",
+      "f(() => function() { return this })",
+      "f(function() {return function() { return this }})"
+    ]
+  ])("has functions for arrow functions: %s", (_, source, expected) => {
+    assert.strictEqual(code(source), expected)
+  })
+
+  it.each([
+    ["inside of functions and classes", "function f() { return () => 1 }\nclass A { b = () => this }"],
+    ["with the `this` around them", "const f = () => this, g = () => [() => [this]]"],
+    ["with the `arguments` around them", "const f = () => arguments.length"]
+  ])("keeps arrow functions %s", (_, source) => {
+    assert.strictEqual(code(source), source)
+  })
+
+  it("keeps values, names and lengths", async () => {
+    const source = `export const one = (a, b = 2) => ({ a, b }), all = { two: (...c) => c, three: (d => () => d)(3) }`
+    const { all, one } = await import(`data:text/javascript,${encodeURIComponent(preparsed("/src/Module.ts", source))}`)
+    assert.deepStrictEqual([one(1), all.two(1, 2), all.three()], [{ a: 1, b: 2 }, [1, 2], 3])
+    assert.deepStrictEqual([one.name, one.length, all.two.name], ["one", 1, "two"])
+  })
+
+  it("is mapped to the source that it was made of", () => {
+    const source = `const add = (x: number): number =>\n  x + missing\nadd(1)`
+    const built = transformSync(preparsed("/src/Module.ts", source), {
+      loader: "ts",
+      sourcefile: "Module.ts",
+      sourcemap: true
+    })
+    const lines = built.code.split("\n")
+    const line = lines.findIndex((text) => text.includes("missing"))
+    const entry = new SourceMap(JSON.parse(built.map)).findEntry(line, lines[line]!.indexOf("missing"))
+    assert.deepInclude(entry, { originalSource: "Module.ts", originalLine: 1, originalColumn: 6 })
+  })
+
+  it("refuses a source that can't be parsed", () => {
+    assert.throws(() => preparsed("/src/Module.ts", "const = 1"), "/src/Module.ts")
   })
 })
 
