@@ -62,6 +62,14 @@ describe("lists of the documentation", () => {
     }
   )
 
+  it("docs/concepts.md shows the diagram that its program draws", () => {
+    const page = read("docs/concepts.md")
+    const shown = /^```mermaid\n([^`]+)\n```$/m.exec(page)?.[1]?.split("\n") ?? []
+    assert.isAbove(shown.length, 20)
+    const [, drawn = ""] = /^Trace\.toMermaid\(events\).*\n\/\/ => \[\n([^\]]+)\n\/\/ \]$/m.exec(page) ?? []
+    assert.deepStrictEqual(shown, drawn.split("\n").map((line) => line.replace(/^\/\/ {3}["'](.*)["'],?$/, "$1")))
+  })
+
   it("README.md and docs/agent-options.md have the defaults of Agent.make", () => {
     const source = read("src/agent/Agent.ts")
     const used = Object.fromEntries(
