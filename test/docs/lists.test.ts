@@ -51,16 +51,40 @@ describe("lists of the documentation", () => {
     }
   )
 
-  it.each(globSync("docs/*.md", { cwd: root }).sort())(
+  it.each(["README.md", ...globSync("docs/*.md", { cwd: root }).sort()])(
     "%s shows a program or a table on its first screen, and a page to take instead before its second part",
     (page) => {
       const lines = read(page).split("\n")
-      const shown = lines.findIndex((line) => line.startsWith("```") || line.startsWith("|"))
-      assert.isTrue(shown > 1 && shown < 24, `the first is in line ${shown + 1}`)
+      const block = (from: number) => {
+        const isTable = lines[from]!.startsWith("|")
+        const after = lines.findIndex((line, i) =>
+          i > from && (isTable ? !line.startsWith("|") : line.startsWith("```"))
+        )
+        return isTable ? { last: after, long: after - from } : { last: after + 1, long: after - from - 1 }
+      }
+      const first = lines.findIndex((line) => line.startsWith("```") || line.startsWith("|"))
+      assert.isTrue(first > 1, `${page} begins with neither a program nor a table, or says nothing before it`)
+      // These two pages begin with pictures and with a table, and their first program may be longer.
+      const program = ["docs/concepts.md", "docs/errors.md"].includes(page) ? -1 : lines.indexOf("```ts")
+      const { last } = block(first)
+      assert.deepStrictEqual([
+        ...(last > 36 ? [`${page}:${first + 1} ends in line ${last}, after the first screen of 36`] : []),
+        ...[...new Set([first, program])].filter((from) => from >= 0 && block(from).long > 22).map((from) =>
+          `${page}:${from + 1} has ${block(from).long} lines, more than the 22 of a smallest program`
+        )
+      ], [])
       const [, second = lines.length] = lines.flatMap((line, i) => line.startsWith("## ") ? [i] : [])
-      assert.match(lines.slice(0, second).join(" "), /\]\([\w-]+\.md/)
+      assert.match(lines.slice(0, second).join(" "), /\]\((?:docs\/)?[\w-]+\.md/)
     }
   )
+
+  it("docs/concepts.md shows the diagram that its program draws", () => {
+    const page = read("docs/concepts.md")
+    const shown = /^```mermaid\n([^`]+)\n```$/m.exec(page)?.[1]?.split("\n") ?? []
+    assert.isAbove(shown.length, 20)
+    const [, drawn = ""] = /^Trace\.toMermaid\(events\).*\n\/\/ => \[\n([^\]]+)\n\/\/ \]$/m.exec(page) ?? []
+    assert.deepStrictEqual(shown, drawn.split("\n").map((line) => line.replace(/^\/\/ {3}["'](.*)["'],?$/, "$1")))
+  })
 
   it("README.md and docs/agent-options.md have the defaults of Agent.make", () => {
     const source = read("src/agent/Agent.ts")
