@@ -27,6 +27,7 @@ export const phrases: ReadonlyArray<Phrase> = ([
     "where for if",
     /\b(?:only|even|0|nothing|none|as) where\b|, where (?:an?|each|every|no|that|there|they|it has|one)\b|\bwhere (?:there (?:is|are|may)|no|none|nobody|somebody|that (?:can't|has|is|isn't)|one is|several)\b|(?<!(?:place|point|moment)s? )\bwhere an? [\w-]+ (?:can't|comes|doesn't|fails|has|hasn't|is|isn't|says|wants)\b/g
   ],
+  ["where for when", /\bwhere (?:it|they|the [\w-]+) (?:is|are|was|were) (?:made|set)\b/g],
   // A clause stands beside its noun.
   ["of them that", /\bof them that\b/gi],
   [
@@ -42,6 +43,7 @@ export const phrases: ReadonlyArray<Phrase> = ([
   ["what of a", /\bwhat of (?:an?|the)\b/gi],
   ["that is none", /(?<!\bthere )\b(?:is|are|was|were) (?:none|nobody)\b(?! of\b)/gi],
   ["is no for isn't a", /(?<!\bthere )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|other\b)[\w-]/gi],
+  ["the latter", /\bthe (?:former|latter)\b/gi],
   ["does neither", /\b(?:do|does|did) neither\b(?! of)/gi],
   ["alike for in the same way", /\b(?:behaves?|begins?|continues?|decoded|encoded|goes on|go on|runs?) alike\b/gi],
   ["dies of", /\bdies of\b/gi],

@@ -115,6 +115,8 @@ describe("the check of prose", () => {
       ["that no … in", "After each answer that no tool was called in."],
       ["that is none", "A group is nobody."],
       ["is no for isn't a", "A limit that is no whole number."],
+      ["where for when", "Limits throw where they are set."],
+      ["the latter", "Only the latter counts."],
       ["does neither", "One that does neither stays."],
       ["alike for in the same way", "Both run alike."]
     ]
