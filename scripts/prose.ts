@@ -1,6 +1,6 @@
 /**
  * Finds what the documentation, and the comments and messages of `src`, mustn't say: words that `docs/ontology.md` bans, turns of phrase
- * that are read twice, tables whose columns have no names, and very long sentences.
+ * that are read twice, headings that are riddles, tables whose columns have no names, and very long sentences.
  *
  * 1. Code doesn't count, neither blocks nor spans, and neither does the target of a link.
  * 2. `scripts/prose.json` allows what stands there already, by file and phrase. It only shrinks: who says something less often lowers its
@@ -9,6 +9,7 @@
 import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 
+import { banned, bans, named, type Phrase, phrases } from "./prosePhrases.ts"
 import * as SourceProse from "./sourceProse.ts"
 
 const root = resolve(import.meta.dirname, "..")
@@ -22,52 +23,6 @@ export interface Finding {
 
 /** How often each file may still say each phrase. */
 export type Allowed = Readonly<Record<string, Readonly<Record<string, number>>>>
-
-/** Turns of phrase that aren't plain, by the name they have in a message. */
-const phrases: ReadonlyArray<readonly [name: string, pattern: RegExp]> = [
-  ["whoever", /\bwhoever\b/gi],
-  ["what of it", /\bwhat of it\b/gi],
-  ["what of a", /\bwhat of (?:an?|the)\b/gi],
-  ["that is none", /\bthat is none\b/gi],
-  ["gone on with", /\bgone on with\b/gi],
-  ["dies of", /\bdies of\b/gi],
-  ["can't be is thrown", /\bWhat can't be\b/g],
-  ["somebody else's", /\bof somebody else\b/gi],
-  ["Where for if", /(?:[.;:] |\| )Where (?!to\b)/g],
-  ["told for emitted", /\b(?:is|are) told by\b/gi],
-  // What stands in a place, as in "continues where it stopped", isn't seen.
-  [
-    "where for if",
-    /\b(?:only|even|0|nothing|none|as) where\b|, where (?:an?|each|every|no|that|there|they|it has|one)\b|\bwhere (?:there (?:is|are|may)|no|none|that (?:can't|has|is|isn't)|one is|several)\b/g
-  ],
-  [
-    "Gives for Returns",
-    /(?:^|[.:;] )Gives (?:everything|how|what|who|the (?!final|guardrail))|, and gives (?:it,|them\b|the last)/g
-  ],
-  ["brings along", /\bbr(?:ing|ings|ought) along\b/gi],
-  ["but for", /\bbut for (?:an?|its|that|the|those)\b/gi],
-  ["that can't be", /\bthat can't be[,.;:)]/gi],
-  ["is thrown for throws", /\b(?:is|are) thrown (?:as|if|where|by)\b/gi],
-  ["hears of", /\b(?:hear|learn|tell)s? of\b/gi],
-  ["namesake", /\bnamesakes?\b/gi],
-  ["of them that", /\bof them that\b/gi]
-]
-
-/** The words of the third column of the ontology that stand for something else there, and aren't plain English besides. */
-export const banned = (ontology: string): ReadonlyArray<string> => {
-  const plain = new Set(
-    (
-      "action assistant block bot buffer cap chat client code complete config content context continue conversation " +
-      "current debate decision dependency effect filter gateway history kind link log memory message messages outcome " +
-      "path policy resolve restart retry round route scope session settings speaker stage step strategy task " +
-      "thread trail variable"
-    ).split(" ")
-  )
-  const words = ontology.split("\n").filter((line) => line.startsWith("| ") && !line.startsWith("| word |")).flatMap((
-    line
-  ) => (line.split("|")[3] ?? "").split(",").map((word) => word.trim()).filter((word) => word !== ""))
-  return [...new Set(words)].filter((word) => !plain.has(word)).sort()
-}
 
 /** The lines of a page without code and the targets of links. */
 const prose = (text: string): ReadonlyArray<string> => {
@@ -109,38 +64,45 @@ const tooLong = (file: string, sentences: ReadonlyArray<SourceProse.Piece>): Rea
     phrase: "long sentence"
   }))
 
-/** Finds phrases and words in a line. */
-const finder = (words: ReadonlyArray<string>) => {
-  const patterns = [
-    ...phrases,
-    ...words.map((word) => [word, new RegExp(`(?<![\\w-])${word}s?(?![\\w-])`, "gi")] as const)
-  ]
-  return (file: string, line: number, text: string): ReadonlyArray<Finding> =>
-    patterns.flatMap(([phrase, pattern]) => Array.from(text.matchAll(pattern), (): Finding => ({ file, line, phrase })))
+/** Finds turns of phrase and banned words in lines, also over their ends. */
+const finder = (words: ReadonlyArray<Phrase>) => {
+  const patterns = [...phrases, ...words]
+  return (file: string, lines: ReadonlyArray<SourceProse.Piece>): ReadonlyArray<Finding> => {
+    const text = lines.map(({ text }) => text.trim()).join("\n")
+    const lineAt = (offset: number): number => lines[text.slice(0, offset).split("\n").length - 1]!.line
+    return patterns.flatMap(([phrase, pattern]) =>
+      Array.from(text.matchAll(pattern), ({ index }): Finding => ({ file, line: lineAt(index), phrase }))
+    )
+  }
 }
 
+const byLine = (findings: ReadonlyArray<Finding>): ReadonlyArray<Finding> =>
+  findings.toSorted((a, b) => a.line - b.line)
+
 /** What the comments and messages of a source say that they mustn't. */
-export const lookAtSource = (file: string, source: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
+export const lookAtSource = (file: string, source: string, words: ReadonlyArray<Phrase>): ReadonlyArray<Finding> => {
   const find = finder(words)
-  const pieces = SourceProse.pieces(file, source)
-  return [
-    ...pieces.flatMap((
-      { line, text },
-      i
-    ) => [...find(file, line, text), ...nameless(file, line, text, pieces[i + 1]?.text)]),
+  const texts = SourceProse.texts(file, source)
+  return byLine([
+    ...texts.flatMap((lines) => find(file, lines)),
+    ...texts.flatMap((lines) => lines.flatMap(({ line, text }, i) => nameless(file, line, text, lines[i + 1]?.text))),
     ...tooLong(file, SourceProse.sentences(file, source))
-  ]
+  ])
 }
 
 /** What a page says that it mustn't. */
-export const look = (file: string, text: string, words: ReadonlyArray<string>): ReadonlyArray<Finding> => {
-  const find = finder(words)
-  const lines = prose(text)
-  return lines.flatMap((line, i) => [
-    ...find(file, i + 1, line),
-    ...(riddle.test(line) ? [{ file, line: i + 1, phrase: "heading that is a riddle" }] : []),
-    ...nameless(file, i + 1, line, lines[i + 1])
-  ]).concat(tooLong(file, SourceProse.sentencesOf(lines.map((text, i) => ({ line: i + 1, text: text.trim() })))))
+export const look = (file: string, text: string, words: ReadonlyArray<Phrase>): ReadonlyArray<Finding> => {
+  const lines = prose(text).map((text, i) => ({ line: i + 1, text }))
+  return byLine([
+    ...finder(words)(file, lines),
+    ...lines.filter(({ text }) => riddle.test(text)).map(({ line }) => ({
+      file,
+      line,
+      phrase: "heading that is a riddle"
+    })),
+    ...lines.flatMap(({ line, text }, i) => nameless(file, line, text, lines[i + 1]?.text)),
+    ...tooLong(file, SourceProse.sentencesOf(lines.map(({ line, text }) => ({ line, text: text.trim() }))))
+  ])
 }
 
 const count = (findings: ReadonlyArray<Finding>): Allowed => {
@@ -188,27 +150,33 @@ export const shrink = (findings: ReadonlyArray<Finding>, allowed: Allowed): Allo
   )
 }
 
-/** What the pages of the project say that they mustn't. */
+/** Words of other libraries, on the page that compares Troupe with them. */
+const theirs = { "docs/coming-from.md": ["hook", "swarm", "thread", "workflow"] } as Readonly<
+  Record<string, ReadonlyArray<string>>
+>
+
+/** The ontology names the words that it bans. */
+const mayHave = (file: string, word: string): boolean =>
+  file === "docs/ontology.md" || theirs[file]?.includes(word) === true
+
+/** The pages that are read, decisions included. */
+export const pages = (): ReadonlyArray<string> => [
+  "README.md",
+  "AGENTS.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  ...globSync("docs/**/*.md", { cwd: root }).sort()
+]
+
+/** What the pages and the sources of the project say that they mustn't. */
 export const findings = (): ReadonlyArray<Finding> => {
-  const words = banned(readFileSync(join(root, "docs/ontology.md"), "utf8"))
   const read = (file: string): string => readFileSync(join(root, file), "utf8")
-  const pages = [
-    "README.md",
-    "AGENTS.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    ...globSync("docs/*.md", { cwd: root }).sort()
-  ]
+  const ontology = read("docs/ontology.md")
+  const words = bans(banned(ontology), named(ontology))
   const sources = globSync("src/**/*.ts", { cwd: root }).sort()
   return [
-    ...pages.filter((file) => file !== "docs/ontology.md").flatMap((file) =>
-      // The pages that compare libraries have the words of the others.
-      look(file, read(file), file.startsWith("docs/coming-from") ? [] : words)
-    ),
-    // The mock provider repeats the messages of providers.
-    ...sources.filter((file) => !file.startsWith("src/testing/provider/")).flatMap((file) =>
-      lookAtSource(file, read(file), words)
-    )
+    ...pages().flatMap((file) => look(file, read(file), words.filter(([word]) => !mayHave(file, word)))),
+    ...sources.flatMap((file) => lookAtSource(file, read(file), words))
   ]
 }
 

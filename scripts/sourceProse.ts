@@ -26,10 +26,15 @@ const linesOf = (comment: string, line: number): ReadonlyArray<Piece> => {
 const comments = (file: string, source: string): ReadonlyArray<ReadonlyArray<Piece>> =>
   parseSync(file, source).comments.map(({ start, value }) => linesOf(value, lineAt(source, start)))
 
+/** Folders whose texts others say: detectors search for what attackers write, and the mock provider repeats the messages of providers. */
+const quoting = ["src/agent/guardrail/detect/", "src/testing/provider/"]
+
 const messages = (file: string, source: string): ReadonlyArray<Piece> => {
+  if (quoting.some((folder) => file.startsWith(folder))) return []
   const found: Array<Piece> = []
+  // A word in quotes is a value, such as the name of an option.
   const add = (start: number, text: string) => {
-    if (text.includes(" ")) found.push({ line: lineAt(source, start), text })
+    if (text.includes(" ")) found.push({ line: lineAt(source, start), text: text.replace(/"[\w-]+"/g, `"`) })
   }
   new Visitor({
     Literal: ({ start, value }) => {
@@ -40,10 +45,10 @@ const messages = (file: string, source: string): ReadonlyArray<Piece> => {
   return found
 }
 
-/** Returns what a source says, with the line of each piece. */
-export const pieces = (file: string, source: string): ReadonlyArray<Piece> => [
-  ...comments(file, source).flat().filter(({ text }) => text !== ""),
-  ...messages(file, source)
+/** Returns what a source says: the lines of each comment, and each message. */
+export const texts = (file: string, source: string): ReadonlyArray<ReadonlyArray<Piece>> => [
+  ...comments(file, source),
+  ...messages(file, source).map((message) => [message])
 ]
 
 /** Returns the sentences of lines, each with its first line. Rows of tables and headings aren't sentences. */

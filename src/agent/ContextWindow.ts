@@ -99,7 +99,7 @@ const counting = (count: CountTokens): CountTokens => {
   return checked
 }
 
-/** Returns the function with checked results. If one were no number, nothing would fit, and no message would say why. */
+/** Returns the function with checked results. If one weren't a number, nothing would fit, and no message would say why. */
 const sizing = (maxTokens: (state: AgentState) => number) => (state: AgentState): number => {
   const size = maxTokens(state)
   if (typeof size === "number" && !Number.isNaN(size)) return size

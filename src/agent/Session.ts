@@ -143,9 +143,9 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Stream.Stream<AgentEvent, AgentError | E | SessionError>
 
   /**
-   * Continues where the state stopped: after approvals, results that were given, an interruption, a failure, or a restart. Does nothing if
-   * the run has its answer, with the exceptions of `Agent.resume`. A failed run is reopened; if it met a limit, it meets the limit again.
-   * Fails as `call` does.
+   * Continues where the state stopped: after approvals, results that were given, an interruption, a failure, or a restart. The session keeps
+   * the state for you, so a failed run is reopened first; if it met a limit, it meets the limit again. Does nothing if the run has its
+   * answer, with the exceptions of `Agent.resume`. Fails as `call` does.
    */
   readonly resume: Effect.Effect<AgentState.AgentState, AgentError | E | SessionError>
 

@@ -56,7 +56,7 @@ export { CurrentSettings, type Settings, settings } from "./Settings.ts"
 export type { Timeouts } from "./Timeouts.ts"
 
 /**
- * Settings of all requests to a model, and how schemas, results and files are sent to it; everything is optional.
+ * Request settings of a model, and how schemas, results and files are sent to it; everything is optional.
  *
  * @category models
  * @since 0.1.0

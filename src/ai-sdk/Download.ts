@@ -4,7 +4,7 @@
  * 1. A file is downloaded once for each `URL` object, and kept as long as that is: later requests with it, and those at the same time,
  *    send the same bytes.
  * 2. Only `http` and `https` are followed, and no address of this machine or a private network, redirects included. Host names aren't
- *    resolved to check this: a program that takes addresses from strangers should pass a `fetch` that does.
+ *    looked up to check this: a program that takes addresses from strangers should pass a `fetch` that does.
  *
  * @since 0.1.0
  */

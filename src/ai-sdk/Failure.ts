@@ -35,7 +35,7 @@ const withHttp = ({ body, headers, status }: Thrown): { readonly http?: typeof A
 }
 
 /**
- * How providers name an account without credit, for which waiting doesn't help. The words "exceeded your current quota" aren't included:
+ * How providers name an account without credit, for which waiting doesn't help. The words `exceeded your current quota` aren't included:
  * Google uses them also for a limit of requests a minute, and OpenAI sends a code with them.
  */
 const spent = /insufficient_(quota|balance|credits|funds)|billing|credits?_(balance|exhausted)|quota_exhausted/

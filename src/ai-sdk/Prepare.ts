@@ -73,7 +73,7 @@ export interface Prepared {
   readonly patience: Timeouts.Patience
 }
 
-/** Prepares a call from a request and settings. */
+/** Prepares a call from a request and its request settings. */
 const prepare = (
   method: Method,
   { model, settings, takesFiles, transformer, wrong }: Given,

@@ -1,5 +1,5 @@
 /**
- * Settings of requests: for a whole layer, or for the requests of an agent or a part of a program.
+ * Request settings: for a whole layer, or for the requests of an agent or a part of a program.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,7 @@ import type { Timeouts } from "./Timeouts.ts"
 import * as Wrong from "./Wrong.ts"
 
 /**
- * Settings of a request, as in the provider interface of the AI SDK.
+ * Request settings, as in the provider interface of the AI SDK.
  *
  * A missing setting is the provider's default. Values are sent as they are, and their ranges depend on the provider. A request with a value
  * of another kind fails with `InvalidRequestError`. If the model doesn't support a setting, its package leaves it out, and a warning is
@@ -49,8 +49,8 @@ export interface Settings {
 const none: Settings = {}
 
 /**
- * Settings of the requests that run with this reference; they override the layer's. Headers, time-outs and each provider's options are
- * merged by key; of other settings the last one counts. A setting that is `undefined` overrides nothing.
+ * Request settings of the requests that run with this reference; they override the layer's. Headers, time-outs and each provider's options are
+ * merged by key; of other request settings the last one counts. A setting that is `undefined` overrides nothing.
  *
  * @category references
  * @since 0.1.0
@@ -60,7 +60,7 @@ export const CurrentSettings = Context.Reference<Settings>("troupe/ai-sdk/Curren
 })
 
 /**
- * Returns settings as a context for an agent's `settings` option.
+ * Returns request settings as a context for an agent's `settings` option.
  *
  * @category constructors
  * @since 0.1.0
@@ -83,7 +83,7 @@ const kinds: Wrong.Kinds<Settings> = {
 
 const limits: Wrong.Kinds<Timeouts> = { first: Wrong.duration, between: Wrong.duration, total: Wrong.duration }
 
-/** Returns what is wrong with settings, if anything. */
+/** Returns what is wrong with request settings, if anything. */
 export const wrongIn = (settings: Settings | undefined): AiError.InvalidRequestError | undefined =>
   settings === none || settings === undefined
     ? undefined
@@ -106,7 +106,7 @@ const mergedHeaders = (under: Headers, upper: Headers): Headers => {
   return merged(Object.fromEntries(Object.entries(under).filter(([name]) => !names.has(name.toLowerCase()))), upper)
 }
 
-/** Merges settings; those of the second override the first. */
+/** Merges request settings; those of the second override the first. */
 export const over = (under: Settings, upper: Settings | undefined): Settings => {
   if (upper === undefined || Object.keys(upper).length === 0) return under
   const providerOptions: SharedV4ProviderOptions = { ...under.providerOptions }

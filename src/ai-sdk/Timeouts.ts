@@ -14,7 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
- * Time limits of a request. `Infinity` is no limit. A request that takes longer is aborted, and fails with a `NetworkError`, which is
+ * Time limits of a request. `Infinity` means no limit. A request that takes longer is aborted, and fails with a `NetworkError`, which is
  * retryable.
  *
  * @category models

@@ -2,7 +2,7 @@
  * Warnings in the log: of a provider's package, and of Troupe about an answer or a request.
  *
  * A package may quote the conversation in the words of a warning. So they are logged only if content is recorded; what is always logged
- * are the names of settings and features, and of kinds of parts.
+ * are the names of request settings and features, and of kinds of parts.
  *
  * @since 0.1.0
  */
@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import { RecordContent } from "../model/RecordContent.ts"
 import type { AnyModel } from "./AnyModel.ts"
 
-/** Settings and kinds of parts that a warning without a field for them may name. */
+/** Request settings and kinds of parts that a warning without a field for them may name. */
 const known = new RegExp(
   `\\b(${
     [

@@ -1,5 +1,5 @@
 /**
- * Settings and options with values that can't be used, as a program without types or a configuration may have them.
+ * Request settings and options with values that can't be used, as a program without types or a configuration may have them.
  *
  * @since 0.1.0
  */

@@ -99,8 +99,8 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   readonly giveFailure: (callId: string, reason: string, options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
   /**
-   * Continues a conversation after a failure or an interruption, and returns the answer as `say` does. A run that met a limit meets it
-   * again.
+   * Continues where it stopped, after a failure or an interruption, and returns the answer as `say` does. The cluster keeps the state for
+   * you, so a failed run is reopened first; if it met a limit, it meets the limit again.
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 

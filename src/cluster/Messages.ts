@@ -168,7 +168,7 @@ export class Messages {
     })
   }
 
-  /** Continues where the conversation stopped. */
+  /** Continues where the conversation stopped; a failed run is reopened first. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, beginOf({ _tag: "Resume" }))
   }

@@ -1,5 +1,5 @@
 /**
- * Settings of a cluster that finds a dead runner in seconds.
+ * Options of a cluster that finds a dead runner in seconds.
  *
  * @since 0.1.0
  */
@@ -9,8 +9,8 @@ import * as Duration from "effect/Duration"
 type Settings = Partial<ShardingConfig.ShardingConfig["Service"]>
 
 /**
- * Returns settings with which a cluster finds a dead runner after 6 seconds, for `NodeClusterSocket.layer` and the like; `own` replaces
- * single settings. With Effect's defaults this takes half a minute, and the dead runner's messages continue ten seconds after that.
+ * Returns options with which a cluster finds a dead runner after 6 seconds, for `NodeClusterSocket.layer` and the like; `own` replaces
+ * single options. With Effect's defaults this takes half a minute, and the dead runner's messages continue ten seconds after that.
  *
  * @category settings
  * @since 0.1.0

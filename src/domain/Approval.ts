@@ -1,8 +1,8 @@
 /**
- * Calls that wait for somebody's yes or no, at any depth, found and resolved by call id.
+ * Calls that wait for somebody's yes or no, at any depth, found and answered by call id.
  *
  * 1. `approve` and `deny` take any subset in any order; the same answer twice, or two denials, change nothing.
- * 2. Resolving a call only ever goes forward: an approved call isn't denied later, nor the other way round.
+ * 2. An answer to a call only ever goes forward: an approved call isn't denied later, nor the other way round.
  * 3. A call in an agent that was called by an agent is found like any other, by its own id.
  * 4. A run that has ended stays ended: `AgentState.reopen` lets it continue with the answers.
  * 5. An answer is an event, `CallApproved` or `CallDenied`, and changes a state as any event does.

@@ -113,7 +113,7 @@ export const draft = (call: PairedCall): Call => ({
     : undefined)
 })
 
-/** Completes a drafted call, whose id is unique by now, with its parameters and its state. */
+/** Finishes a drafted call, whose id is unique by now, with its parameters and its state. */
 export const finish = (self: Call, call: PairedCall, isInLastTurn: boolean, report: Report): Call => {
   const { message, part } = call
   const { id } = self

@@ -36,16 +36,16 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   return `${nameOf(what)} can't be empty`
 }) {}
 
-/** Returns a name, empty or not. Throws a `TypeError` if it is no text. */
+/** Returns a name, empty or not. Throws a `TypeError` if it isn't a text. */
 export const textNamed = (what: What, name: string): string => Wanted.textGiven(nameOf(what), name)
 
-/** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it is no text. */
+/** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it isn't a text. */
 export const named = (what: What, name: string): string => {
   if (textNamed(what, name) !== "") return name
   throw new InvalidName({ what, name })
 }
 
-/** Returns the name of a tool. Throws `InvalidName` if providers refuse it, and a `TypeError` if it is no text. */
+/** Returns the name of a tool. Throws `InvalidName` if providers refuse it, and a `TypeError` if it isn't a text. */
 export const toolNamed = (name: string): string => {
   if (ToolName.isValid(textNamed("tool", name))) return name
   throw new InvalidName({ what: "tool", name })

@@ -1,7 +1,7 @@
 /**
  * How much of a conversation a mode keeps to itself.
  *
- * | what | none | config | thread | fork |
+ * | what | `none` | `config` | `thread` | `fork` |
  * |---|---|---|---|---|
  * | turns that the model sees inside | all | all | all, as a view that may be cut or edited | all, as a copy that may be cut or edited |
  * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped, except what a run still needs |
@@ -33,8 +33,8 @@ export const Isolation = Schema.Literals(levels)
 /**
  * How isolated a mode is: what leaving it undoes.
  *
- * `config` restores conversation settings. `thread` restores turns that were cut or edited, and keeps new ones. `fork` restores settings
- * and turns. It drops the turns since it was entered, except what a run still needs, and prompt segments, even those that are to persist.
+ * `config` restores conversation settings. `thread` restores turns that were cut or edited, and keeps new ones. `fork` restores both.
+ * It drops the turns since it was entered, except what a run still needs, and prompt segments, even those that are to persist.
  * It can't read values from outside. `none` does none of these.
  *
  * @category models
@@ -52,7 +52,7 @@ export const dropsMessages = (self: Isolation): boolean => self === "fork"
 /** Checks whether earlier turns may be cut or edited: leaving brings them back. */
 export const hasView = (self: Isolation): boolean => self === "thread" || self === "fork"
 
-/** Checks whether settings changed inside are undone when a mode is left. */
+/** Checks whether conversation settings changed inside are undone when a mode is left. */
 export const restoresSettings = (self: Isolation): boolean => self === "config" || self === "fork"
 
 /** Checks whether persistent prompt segments outlive a mode. */

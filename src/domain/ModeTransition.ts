@@ -68,7 +68,7 @@ export const exit: ModeTransition = Object.freeze({ _tag: "Exit" })
 export const stay: ModeTransition = Object.freeze({ _tag: "Stay" })
 
 /**
- * Returns a move that a program made, as a copy with JSON parameters and nothing that isn't a move's, or `undefined` if it is no move.
+ * Returns a move that a program made, as a copy with JSON parameters and nothing that isn't a move's, or `undefined` if it isn't a move.
  */
 export const read = (given: unknown): ModeTransition | undefined => {
   if (!Predicate.hasProperty(given, "_tag")) return undefined

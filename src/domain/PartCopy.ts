@@ -25,7 +25,7 @@ const isUserPart = (u: unknown): u is Part.UserPart => Predicate.isTagged(u, "Te
 const userPart = (part: unknown, at: number): Part.UserPart => {
   if (isUserPart(part)) return from(`Part ${at} of an input`, part)
   const made = "`Conversation.text` and `Conversation.file` make those"
-  throw new TypeError(`Part ${at} of an input is no text and no file, but ${kindOf(part)}: ${made}`)
+  throw new TypeError(`Part ${at} of an input is neither a text nor a file, but ${kindOf(part)}: ${made}`)
 }
 
 /** Returns a user's input, a text or parts, as parts. */

@@ -50,7 +50,7 @@ const messagesOf = (prompt: Prompt.Prompt): ReadonlyArray<Prompt.Message> => {
   }
   const { content: messages } = prompt
   const at = messages.findIndex((message) => !isMessage(message))
-  if (at >= 0) throw wrong(`Message ${at} of a prompt is no message`)
+  if (at >= 0) throw wrong(`Message ${at} of a prompt isn't a message`)
   return messages
 }
 

@@ -51,7 +51,7 @@ const reader = lazy(() =>
   }))
 )
 
-/** Returns a change that a program gave, without fields that aren't settings, or throws. */
+/** Returns a change that a program gave, without unknown fields, or throws. */
 const read = (change: SettingsChange): SettingsChange =>
   Result.getOrThrowWith(
     reader()(change),
@@ -59,11 +59,11 @@ const read = (change: SettingsChange): SettingsChange =>
       new TypeError(VersionedJson.malformedMessage("conversation settings")(VersionedJson.problemIn(issue)))
   )
 
-/** Applies a change to settings. The result is a copy without fields that aren't settings. Throws if a setting has a wrong type. */
+/** Applies a change to conversation settings. The result is a copy without unknown fields. Throws if a setting has a wrong type. */
 export const merge = (before: Settings | undefined, change: SettingsChange): Settings => {
   const given = read(change)
   const isKept = (name: keyof Settings): boolean => !(name in given && given[name] === undefined)
   const kept = Struct.pick({ ...before, ...given }, Struct.keys(Settings.fields).filter(isKept))
-  // A copy has the type of the original, and none of the kept settings is undefined.
+  // A copy has the type of the original, and none of the kept fields is undefined.
   return JsonValue.detached(kept) as Settings
 }

@@ -2,8 +2,8 @@
  * How control passes from one agent to another: the new state, and what the models read about it.
  *
  * 1. The call that asked is settled as `HandedOff`, with an acknowledgement that names the new agent.
- * 2. Query, usage, trail and logs are kept, and so are modes that weren't left before. Limits count from here, and settings are the new
- *    agent's own.
+ * 2. Query, usage, trail and logs are kept, and so are modes that weren't left before. Limits count from here, and conversation
+ *    settings are the new agent's own.
  * 3. If the conversation leaves nothing to answer, a turn is added that says who handed over.
  *
  * @since 0.1.0
@@ -72,7 +72,7 @@ const isAnswerable = ({ turns }: Conversation): boolean => {
       callsOf(last).some((call) => call.providerExecuted !== true || call.approvalId !== undefined))
 }
 
-/** Returns a mode that crosses: leaving it won't restore the source's settings or turns that didn't cross. */
+/** Returns a mode that crosses: leaving it won't restore the source's conversation settings or turns that didn't cross. */
 const carry = ({ before, view, ...frame }: ModeFrame, crossing: Conversation | undefined): ModeFrame => ({
   ...frame,
   turns: crossing === undefined ? frame.turns : Math.min(frame.turns, crossing.turns.length),

@@ -4,7 +4,7 @@
  * Entering a mode runs its set-up. Leaving it runs its clean-up and its finalizers, last in first out, and undoes its changes, as far as
  * its isolation says.
  *
- * | what | none | config | thread | fork |
+ * | what | `none` | `config` | `thread` | `fork` |
  * |---|---|---|---|---|
  * | turns that the model sees inside | all | all | all, as a view that may be cut or edited | all, as a copy that may be cut or edited |
  * | new turns, after leaving | kept | kept | kept, after the restored originals | dropped, except what a run still needs |

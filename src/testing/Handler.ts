@@ -145,7 +145,7 @@ const checkedOf = <R>(effect: Effect.Effect<MockResponse.Input, AiError.AiError,
   Effect.catch(Effect.map(effect, checked), (error) =>
     AiError.isAiError(error)
       ? Effect.fail(error)
-      : Effect.die(new TypeError(`A handler failed with ${format(error)}, which is no AiError`)))
+      : Effect.die(new TypeError(`A handler failed with ${format(error)}, which isn't an AiError`)))
 
 /** Makes an answer of a reply. */
 export const toAnswer = <R = never>(reply: Reply<R> | ReturnType<ReplyFunction<R>>): Answer<R> => {

@@ -2,7 +2,7 @@
  * The answers of a model, step by step, written into the conversation itself.
  *
  * 1. The last chain in a message of the user is used. Its first step answers first, and each turn of the model since that message counts
- *    one step. Messages of the assistant that follow each other are one turn.
+ *    one step. Assistant messages that follow each other are one turn.
  * 2. Only the request decides: a retry gets the same answer, and parallel requests don't disturb each other.
  * 3. Past the end, and if a chain or a step is invalid, the fallback answers. The other steps keep their places, and no earlier chain
  *    answers instead.

@@ -24,8 +24,8 @@ import type { AgentState } from "../domain/StateSchema.ts"
  * - `lastToolResults` are the results that came in since the model last spoke, none if no tool has answered.
  * - `tools` are the tools that the model may call, and `toolNames` their names. `toolChoice` and `responseFormat` say how it must answer,
  *   and `streaming` whether the answer is streamed.
- * - `model` and `settings` are the model that the body of a request to a mock provider names, and its other settings under the names that
- *   they have there, such as `temperature` or `max_tokens`. With a mock model they are `undefined` and empty.
+ * - `model` and `settings` are the model that the body of a request to a mock provider names, and the request settings in it under the names
+ *   that they have there, such as `temperature` or `max_tokens`. With a mock model they are `undefined` and empty.
  * - `context` has the services that a request to a mock model runs with, among them the agent's request settings:
  *   `Context.get(request.context, AiSdkModel.CurrentSettings)`. With a mock provider it is empty.
  *
@@ -65,7 +65,7 @@ export interface Asking
   readonly body?: object
 }
 
-/** The fields of a body that a request has under other names. The rest are settings. */
+/** The fields of a body that a request has under other names. The rest are request settings. */
 const elsewhere: ReadonlySet<string> = new Set([
   "model",
   "messages",

@@ -193,9 +193,12 @@ describe("A model that answers", () => {
 
 /** Parts that TypeScript refuses, with what is said of each. */
 const noParts: ReadonlyArray<readonly [input: unknown, issue: RegExp]> = [
-  [[{ type: "text", text: "Hi" }], /^Part 0 of an input is no text and no file, but an object: `Conversation.text` /],
-  [[Conversation.text("Hi"), "there"], /^Part 1 of an input is no text and no file, but a string: /],
-  [[undefined], /^Part 0 of an input is no text and no file, but undefined: /],
+  [
+    [{ type: "text", text: "Hi" }],
+    /^Part 0 of an input is neither a text nor a file, but an object: `Conversation.text` /
+  ],
+  [[Conversation.text("Hi"), "there"], /^Part 1 of an input is neither a text nor a file, but a string: /],
+  [[undefined], /^Part 0 of an input is neither a text nor a file, but undefined: /],
   [[{ _tag: "Text", text: 5 }], /^Part 0 /],
   [[{ _tag: "Text" }], /^Part 0 /],
   [[{ _tag: "File", mediaType: "image/png" }], /^Part 0 /],

@@ -57,7 +57,7 @@ describe("Guardrails", () => {
     assert.throws(
       () => Agent.make("a", { guardrails: guardrails as never }),
       TypeError,
-      `\`guardrails\` of agent "a" has "${key}", which is no stage: use \`input\`, \`output\`, \`toolCall\`, \`toolResult\`, \`handoff\``
+      `\`guardrails\` of agent "a" has "${key}", which isn't a stage: use \`input\`, \`output\`, \`toolCall\`, \`toolResult\`, \`handoff\``
     )
   })
 })

@@ -147,7 +147,7 @@ describe("A plan on a cluster", () => {
       assert.deepStrictEqual(answer.unknown, [{ callId: "payer/pay-1", name: "pay", path: ["payer", "payer"] }])
     }))
 
-  it.live("fails where nobody knows how an effect ended, and starts it again if it is resumed", () =>
+  it.live("fails if nobody knows how an effect ended, and starts it again if it is resumed", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster
       const began = yield* Deferred.make<void>()

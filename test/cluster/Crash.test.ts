@@ -37,7 +37,7 @@ describe("A death", () => {
   )
 
   it.live(
-    "after another, and while a message is cancelled, does neither",
+    "after another, and while a message is cancelled, loses nothing and starts nothing twice either",
     () =>
       Effect.map(
         problems((writes) => range(single(writes), times(120, 30))),

@@ -217,7 +217,8 @@ describe("tables of the documentation", () => {
   })
 
   it("docs/providers.md has every setting of requests", () => {
-    const [, listed] = /has settings for every request to the model:([^.]+)\./.exec(read("docs/providers.md")) ?? []
+    const [, listed] =
+      /has request settings, for every request to the model:([^.]+)\./.exec(read("docs/providers.md")) ?? []
     assert.deepStrictEqual([...codes(listed)].sort(), [...membersOf("src/ai-sdk/Settings.ts", "Settings")].sort())
   })
 

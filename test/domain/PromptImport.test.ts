@@ -134,7 +134,7 @@ describe("Conversation.fromPrompt", () => {
     for (const message of [...wrong, { role: "tool", content: [undefined] }]) {
       assert.strictEqual(
         issueOf({ content: [user(text("Hello")), message] }),
-        `TypeError: Message 1 of a prompt is no message: ${make}`
+        `TypeError: Message 1 of a prompt isn't a message: ${make}`
       )
     }
   })

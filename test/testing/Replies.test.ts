@@ -261,7 +261,7 @@ describe("What makes no sense of a script", () => {
       const expecting = MockModel.transcript([{ role: "user", content: later }, { role: "assistant", content: "Hi" }])
       assert.include(yield* exitOf(expecting), "neither true nor false")
       const failing = MockModel.make(() => Effect.fail("no" as never))
-      assert.include(yield* exitOf(failing), `A handler failed with "no", which is no AiError`)
+      assert.include(yield* exitOf(failing), `A handler failed with "no", which isn't an AiError`)
       for (const times of [NaN, -1, 1.5]) {
         const expected = "not a whole number from 0 on or Infinity"
         assert.throws(() => MockModel.repeat("Hi", times), `"repeat" is ${times}, ${expected}`)

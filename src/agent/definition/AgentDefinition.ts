@@ -150,7 +150,7 @@ export interface Requests {
   readonly toolkit: Request["toolkit"]
   /** Whether the toolkit has tools that aren't the agent's. */
   readonly hasOthers: boolean
-  /** Whether the offered tools depend on the state even outside of modes and without settings. */
+  /** Whether the offered tools depend on the state even outside of modes and without conversation settings. */
   readonly isConditional: boolean
   readonly first: Request
   readonly later: Request

@@ -24,7 +24,7 @@ export const ownModel = (model: unknown): OwnModel =>
     // A model is a Layer if it isn't a plan; both come from typed options.
     : { _tag: "Layer", layer: model as ModelLayer }
 
-/** The tool by which a model leaves the mode on top: one for all agents, so that their toolkits are decoded alike. */
+/** The tool by which a model leaves the mode on top: one for all agents, so that their toolkits are decoded in the same way. */
 const exitTool = lazy((): ModeTool => {
   const tool = Tool.make("exit_current_mode", { description: "Leaves the current mode." })
   return { _tag: "Mode", tool, mode: undefined, decode: paramsDecoder(tool) }

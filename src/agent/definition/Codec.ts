@@ -120,7 +120,7 @@ export const isSame = (self: Tool.Any, that: Tool.Any): boolean =>
 
 const jsonSchemaOf = (tool: Tool.Any): unknown => Tool.isDynamic(tool) ? tool.jsonSchema : undefined
 
-/** Checks whether two tools are decoded and encoded alike: by the same schemas. */
+/** Checks whether two tools are decoded and encoded by the same schemas. */
 export const isAlike = (self: Tool.Any, that: Tool.Any): boolean =>
   self.parametersSchema === that.parametersSchema && self.successSchema === that.successSchema &&
   self.failureSchema === that.failureSchema

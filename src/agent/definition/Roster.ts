@@ -64,7 +64,7 @@ const withTools = (
   shared?: ReadonlyMap<string, Tool.Any>
 ): Definition => ({ ...self, modes, tools, requests: RequestTools.make(tools, self.toolChoice, shared) })
 
-/** The tools of all agents by name, or none if two tools of one name aren't decoded alike. */
+/** The tools of all agents by name, or none if two tools of one name are decoded in different ways. */
 const united = (agents: Iterable<Definition>): ReadonlyMap<string, Tool.Any> => {
   const tools = new Map<string, Tool.Any>()
   for (const agent of agents) {

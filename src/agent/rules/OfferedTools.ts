@@ -2,7 +2,8 @@
  * Which tools are offered in a state, and so which request its agent makes.
  *
  * 1. For the last answer that a limit allows (`docs/decisions/0010`), no tool is offered except `final_answer`. A program may still call one.
- * 2. A mode that names tools hides the others of the agent and of modes below it. Settings that name tools hide the agent's others.
+ * 2. A mode that names tools hides the others of the agent and of modes below it. Conversation settings that name tools hide the agent's
+ *    others.
  *    The final answer and the tool that leaves a mode stay.
  * 3. A tool of a mode is offered while the mode is entered, and a tool that enters a mode if the mode could be entered.
  * 4. While a mode is set up or cleaned up, no tool takes the agent elsewhere: neither to another agent nor to another mode.
@@ -27,7 +28,7 @@ const ownerOf = (entry: ToolEntry, { modes }: AgentState): number =>
     ? modes.findLastIndex(({ name }) => entry.modes!.includes(name))
     : -1
 
-/** Checks that neither the settings nor the modes above the one that a tool belongs to hide the tool. */
+/** Checks that neither the conversation settings nor the modes above the one that a tool belongs to hide the tool. */
 const isLeft = (entry: ToolEntry, owner: number, state: AgentState, modes: Modes): boolean => {
   if (entry._tag === "Output" || (entry._tag === "Mode" && entry.mode === undefined)) return true
   const { name } = entry.tool

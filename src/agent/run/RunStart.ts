@@ -35,7 +35,7 @@ export interface FromOptions {
   readonly state?: AgentState | undefined
   /**
    * Who answers: `"current"`, the default, is the agent last in control. `"first"` is the agent that begins conversations; in a group with
-   * a picker, the one that is picked. While calls or a handoff are open, or if that agent lacks an entered mode, the current agent answers.
+   * a picker, the one that is picked. While calls or a handoff are open, or if that agent lacks an entered mode, the agent in control answers.
    */
   readonly control?: "current" | "first" | undefined
 }

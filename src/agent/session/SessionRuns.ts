@@ -64,5 +64,5 @@ export const call = (session: OpenSession, input: Input, options?: CallOptions):
     run(session, "call", asking(input, options))
   )
 
-/** Continues where the state stopped. */
+/** Continues where the state stopped; a failed run is reopened first. */
 export const resume = (session: OpenSession): Effect.Effect<AgentState, unknown> => run(session, "resume", resuming)

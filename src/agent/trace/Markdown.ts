@@ -1,11 +1,11 @@
 /**
  * Runs as a Markdown log that can be written event by event.
  *
- * 1. The log of a list of events is the concatenation of their fragments: a fragment depends on its event alone.
- * 2. Each fragment is whole: it ends with an empty line, and every fence that it opens is closed.
+ * 1. The log of a list of events is the concatenation of their entries: an entry depends on its event alone.
+ * 2. Each entry is whole: it ends with an empty line, and every fence that it opens is closed.
  * 3. Content from users, models and tools is in fences or code spans longer than any in it, so none of it becomes markup. Long content is
  *    cut, invisible characters are replaced, and white space in a code span becomes one space.
- * 4. Fragments name their agent by the path from the outermost one, or else the call or the handoff that they are about. So fragments of
+ * 4. Entries name their agent by the path from the outermost one, or else the call or the handoff that they are about. So entries of
  *    agents that run at the same time can be in any order.
  *
  * @since 0.1.0

@@ -5,7 +5,7 @@
  * 2. A call of a tool is an arrow and an arrow back: `-->>` if it succeeded and `-x` if not. A call that never started is one
  *    arrow: `->>` if it succeeded, such as a call that enters a mode, and `-x` if not. If a result comes later, the arrow back is `-->>`
  *    and says so, and the given result or failure is an arrow from `User`.
- * 3. An agent is active while it runs. If an agent answers a call, its run replaces the call.
+ * 3. An agent has a bar while it runs. If an agent answers a call, its run replaces the call.
  * 4. All agents share one `Model`, since events don't say which model was asked. Deltas, progress and steps aren't drawn.
  *
  * @since 0.1.0
@@ -110,7 +110,7 @@ const input = (event: Pick<RunStarted, "input">): string =>
     ? "goes on"
     : event.input.map((part) => part._tag === "Text" ? part.text : part.fileName ?? part.mediaType).join(" / ")
 
-/** Collects the lines of a diagram: its participants, and how often each agent is active. */
+/** Collects the lines of a diagram: its participants, and how many bars each agent has. */
 const canvas = (maxLength: number) => {
   const participants = new Set(["actor User"])
   const lines: Array<string> = []

@@ -26,7 +26,7 @@ const phases = { SetUp: "set-up", Body: "body", CleanUp: "clean-up" } as const
 const moved = (transition: ModeTransition, mark: Mark): string => {
   switch (transition._tag) {
     case "Switch":
-      return `asks to switch to mode ${mark(transition.name)}`
+      return `asks to move to mode ${mark(transition.name)}`
     case "Push":
       return `asks for mode ${mark(transition.name)} on top`
     case "Exit":

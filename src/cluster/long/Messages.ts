@@ -76,7 +76,7 @@ export class Messages<State, Step> {
     return this.#take(key, () => Effect.succeed({ steps: [this.#long.said(input)] }))
   }
 
-  /** Continues after a failure. Effects of a plan whose end is unknown are started again. */
+  /** Continues where it stopped, also after a failure. Effects of a plan whose end is unknown are started again. */
   resume(key: string): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, () => Effect.succeed({ steps: [this.#long.resumed] }))
   }

@@ -102,8 +102,8 @@ const matcher = (query: string | RegExp): (text: string) => boolean => {
 /**
  * Finds the turns that contain a text, ignoring case, or that match a pattern.
  *
- * It searches all text, reasoning, names of files, titles and URLs of sources, and the names, parameters and results of calls (the latter
- * two as JSON). An empty text is never found.
+ * It searches all text, reasoning, names of files, titles and URLs of sources, and the names, parameters and results of calls (parameters
+ * and results as JSON). An empty text is never found.
  *
  * **Example** (Finding a turn)
  *

@@ -34,7 +34,7 @@ export interface WindowTurn {
 }
 
 /**
- * How much room a context window has for turns; `Infinity` is no limit. `count` counts the tokens of a turn. If something must be left out,
+ * How much room a context window has for turns; `Infinity` means no limit. `count` counts the tokens of a turn. If something must be left out,
  * at least `atOnce` is, so that what is sent changes rarely; 0 leaves out no more than needed.
  *
  * @category models

@@ -72,7 +72,8 @@ const fromResults = (self: AnyPlan, { input, nodes }: Results): Effect.Effect<Po
   })
 
 /**
- * Continues a plan from results: those of a `PlanError`, of an event, or of JSON. Nodes that ended aren't run again.
+ * Continues a plan where it stopped, from results: those of a `PlanError`, of an event, or of JSON. Nodes that ended aren't run again.
+ * The results have no failure that could be reopened, so the node that failed is run again.
  *
  * Conditions and functions of edges to nodes that haven't ended are evaluated again. Fails with `PlanMismatch` if the results name a node
  * that the plan doesn't have.

@@ -19,7 +19,7 @@ export interface Found {
 /**
  * Counts the turns of the model from a message on.
  *
- * Messages of the assistant that follow each other are one turn, whatever is in them. Messages of the system between them don't count.
+ * Assistant messages that follow each other are one turn, whatever is in them. Messages of the system between them don't count.
  */
 export const countTurns = (messages: ReadonlyArray<WireMessage>, from: number): number => {
   let turns = 0

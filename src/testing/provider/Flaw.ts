@@ -115,7 +115,7 @@ const ofUnion = (issue: SchemaIssue.AnyOf, value: unknown, at: ReadonlyArray<Ste
     : flawOf(issue.issues[0], value, at)
 }
 
-/** The first flaw that an issue tells of. */
+/** Returns the first flaw in an issue. */
 const flawOf = (issue: SchemaIssue.Issue, value: unknown, at: ReadonlyArray<Step>): Flaw => {
   switch (issue._tag) {
     case "Pointer": {

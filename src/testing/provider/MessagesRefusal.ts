@@ -47,7 +47,7 @@ const checkMessages = (messages: ReadonlyArray<MessagesMessage>): Refusal | unde
   })
 }
 
-/** A thread is a conversation that the provider keeps. The mock keeps none, so it tells clients to send the whole conversation. */
+/** A `thread` is a conversation that the provider keeps. The mock keeps none, so it tells clients to send the whole conversation. */
 const checkThread = ({ thread = null }: MessagesRequest): Refusal | undefined =>
   thread === null ? undefined : {
     ...refuse("thread: Threads are not supported for this request. Send the full conversation without `thread`."),

@@ -65,12 +65,12 @@ export interface AgentGuardrails
   readonly isReleasedEarly: boolean
 }
 
-/** Throws for a key that is no stage: its guardrails would never be asked. */
+/** Throws for a key that isn't a stage: its guardrails would never be asked. */
 const checkStages = (agent: string, guardrails: object): void => {
   const stages = Stage.literals.join("`, `")
   for (const key of Object.keys(guardrails)) {
     if (key === "releaseEarly" || Stage.literals.some((stage) => stage === key)) continue
-    throw new TypeError(`\`guardrails\` of agent "${agent}" has "${key}", which is no stage: use \`${stages}\``)
+    throw new TypeError(`\`guardrails\` of agent "${agent}" has "${key}", which isn't a stage: use \`${stages}\``)
   }
 }
 

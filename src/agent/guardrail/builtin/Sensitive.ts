@@ -63,13 +63,13 @@ export const pii = (
  *
  * It finds keys and webhooks by how they begin (`anthropic`, `aws`, `azure`, `databricks`, `digitalocean`, `discord`, `docker`, `github`,
  * `gitlab`, `google`, `groq`, `huggingface`, `npm`, `openai`, `perplexity`, `pypi`, `replicate`, `sendgrid`, `shopify`, `slack`, `stripe`,
- * `telegram`, `twilio`, `vault`, `xai`), each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is signed or
- * encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
+ * `telegram`, `twilio`, `vault`, `xai`). It also finds each `privateKey` in PEM with its key in it, each `jwt` whose header says how it is
+ * signed or encrypted, or that it isn't (RFC 7519), each `password`, and each `token`.
  *
  * A `password` is found in a URL (`postgres://ada:…@db`), or after its name in one of eight languages (`password: …`, `DB_PASSWORD=…`, "my
  * password is …"). After a name it must be in quotes, or have a digit or a sign in it. A plain word is found only after `:` or `=`: alone in
  * a line with its name, or at the end of any line if it has six characters. Names to be filled in (`<password>`, `process.env.PASSWORD`),
- * stars and words such as "required" aren't passwords.
+ * asterisks and words such as "required" aren't passwords.
  *
  * A `token` is known by its name (`api_key=…`, `"secret": "…"`) if it has letters and two digits, eight characters at least. Without a name
  * it must look random: 32 or more letters, digits and `+/_-` in a row, with small letters, capitals and digits. At least one in four is

@@ -17,7 +17,7 @@ import { type Action, guard } from "./Found.ts"
  *
  * Bring the list yourself, or take it from a package: Troupe has none. Words are found whole ("Scunthorpe" passes), in any case, with or
  * without accents, in letters that only look like theirs, and disguised: `w0rd`, `w.o.r.d`, `w!o!r!d`, `wooord`, `w*rd`. Expressions of
- * several words are found with spaces, hyphens or apostrophes between them. An entry that ends with a star is found at the beginning of
+ * several words are found with spaces, hyphens or apostrophes between them. An entry that ends with an asterisk is found at the beginning of
  * longer words. Words of scripts without spaces (Chinese, Japanese, Thai) are found anywhere, and entries with other signs (`at&t`, an
  * emoji) as they are written.
  *
@@ -63,7 +63,7 @@ const fewWords = 5
  * Blocks a text that has a word of a topic in `deny`. If `allow` is given, a text of more than five words is also blocked if it has no word
  * of a topic in `allow`.
  *
- * Topics are recognized by their words alone, found as by `profanity` but not in disguise. A star at the end of a word stands for its other
+ * Topics are recognized by their words alone, found as by `profanity` but not in disguise. An asterisk at the end of a word stands for its other
  * forms (`"refund*"`). Use `judge` for the meaning of a text.
  *
  * Throws `InvalidOption` if neither is given, one has no topics, or a topic has no words or an empty one.

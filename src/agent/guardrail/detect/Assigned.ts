@@ -1,5 +1,5 @@
 /**
- * Passwords and keys that follow their name in a text, as in settings, forms and messages: `password: …`, `API_KEY=…`.
+ * Passwords and keys that follow their name in a text, as in configurations, forms and messages: `password: …`, `API_KEY=…`.
  *
  * Linear: a name is known by its end, and a value has a greatest length.
  *

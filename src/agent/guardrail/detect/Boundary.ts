@@ -24,7 +24,7 @@ export const isBounded = (text: string, start: number, end: number, last: number
   (start === last || !isAlphanumeric(text.charCodeAt(start - 1))) &&
   (start - 1 <= last || !(isDigit(text.charCodeAt(start - 2)) && joiners.includes(text[start - 1]!)))
 
-/** Returns where the match of a sticky pattern at an offset ends. */
+/** Returns where the match of a pattern with the flag `y` at an offset ends. */
 export const endAt = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : undefined

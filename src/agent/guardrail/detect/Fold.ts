@@ -19,7 +19,7 @@ export interface Folded {
 
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text)
 
-/** Invisible characters: format characters, variation selectors, and blank letters. */
+/** Invisible characters: format characters, those that choose a variation, and blank letters. */
 const invisible = pattern("[\\p{Cf}\\p{Variation_Selector}\\u034f\\u115f\\u1160\\u3164\\uffa0]")
 
 const dash = pattern("\\p{Pd}|\\u2212")

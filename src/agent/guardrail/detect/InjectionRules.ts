@@ -43,7 +43,7 @@ const ask =
   "reveal/show/print/repeat/output/display/tell/give/leak/expose/disclose/dump/recite/quote/translate/summarize"
 const limits = "restriction*/rule*/filter*/limit*/guideline*/guardrail*/censorship/ethic*/moral*"
 
-/** Words in order, with alternatives between slashes. A number says how many other words may come between; a star stands for any ending. */
+/** Words in order, with alternatives between slashes. A number says how many other words may come between; an asterisk stands for any ending. */
 export const wordings: ReadonlyArray<
   readonly [category: InjectionCategory, severity: Severity, all: ReadonlyArray<string>]
 > = [

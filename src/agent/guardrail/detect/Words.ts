@@ -108,7 +108,7 @@ const longest = 32
 
 const isHiding = (letter: string | undefined): boolean => letter === "*" || letter === "#"
 
-/** Returns the kind of the listed word that equals a word, apart from letters that a star or a hash hides. */
+/** Returns the kind of the listed word that equals a word, apart from letters that an asterisk or a hash hides. */
 const hiddenIn = <Kind>({ byLetter }: Lists<Kind>, word: string): Kind | undefined => {
   if (!/[*#]/.test(word) || classOf(word.codePointAt(0)!) !== Class.letter) return undefined
   let fewest: ReadonlyArray<readonly [string, Kind]> | undefined
@@ -260,10 +260,10 @@ function* findLiterals<Kind extends string>(lists: Lists<Kind>, text: string): W
 /**
  * Makes a detector of the words of lists.
  *
- * A listed expression of several words is found with spaces, hyphens or apostrophes between them. An expression with a star at its end is
+ * A listed expression of several words is found with spaces, hyphens or apostrophes between them. An expression with an asterisk at its end is
  * found at the beginning of words, and one with other signs as it is written. Case, accents and lookalike letters of other alphabets are
  * ignored. With `isDisguised`, it also ignores digits and signs that stand for letters or between them, letters that are repeated three
- * times or more, spaced letters, and letters that a star or a hash hides.
+ * times or more, spaced letters, and letters that an asterisk or a hash hides.
  */
 export const wordDetector = <Kind extends string>(
   listed: ReadonlyArray<readonly [kind: Kind, words: Iterable<string>]>,

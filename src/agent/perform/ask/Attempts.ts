@@ -64,7 +64,7 @@ const whole = (
 ): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
   Effect.map(ModelPort.generate(fiber, prompt, request, asked), Answer.fromParts)
 
-/** What a model is asked: the messages that are sent, and the tools and settings beside them. */
+/** What a model is asked: the messages that are sent, and the tools and request settings beside them. */
 export interface Options {
   readonly prompt: RequestPrompt
   readonly request: Request

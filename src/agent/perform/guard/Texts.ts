@@ -117,7 +117,7 @@ export const judgeEach = (
     if (text === undefined) return pass
     seen += text.length
     if (index === 0 || seen <= short) return judgeText(text)
-    // Many short texts would block the thread as a long one does, so it yields now and then.
+    // Many short texts would block the event loop as a long one does, so it yields now and then.
     seen = 0
     return Effect.flatMap(Effect.yieldNow, () => Judging.toEffect(judgeText(text)))
   }

@@ -1,5 +1,5 @@
 /**
- * Work on a text that pauses now and then, so that a long text doesn't block the thread.
+ * Work on a text that pauses now and then, so that a long text doesn't block the event loop.
  *
  * @since 0.1.0
  */

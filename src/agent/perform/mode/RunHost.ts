@@ -255,7 +255,7 @@ export class RunHost implements Enterable {
 }
 
 /**
- * The current agent of a loop, with its state at the time of reading. Fibers and finalizers of a set-up see the loop that is at work then.
+ * The agent in control of a loop, with its state at the time of reading. Fibers and finalizers of a set-up see the loop that is at work then.
  */
 export class AgentAtWork implements RunningAgent {
   readonly #loop: Loop.Loop
