@@ -50,7 +50,7 @@ export const codes = (cell: string | undefined): ReadonlyArray<string> =>
   Array.from((cell ?? "").matchAll(/`([^`]+)`/g), ([, code]) => code!)
 
 /** The names in code of some rows, where `nameOf` says which name a piece of code has, if any. */
-const namesIn = (
+export const inCode = (
   found: Found<Row>,
   column: number,
   nameOf: (code: string) => string | undefined
@@ -67,15 +67,15 @@ const namesIn = (
 
 /** The names of the first column, where `length({ max })` is named `length`. */
 export const named = (page: string, ...headers: ReadonlyArray<string>): Found<Name> =>
-  namesIn(rows(page, ...headers), 0, (code) => /^\w+/.exec(code)?.[0] ?? code)
+  inCode(rows(page, ...headers), 0, (code) => /^\w+/.exec(code)?.[0] ?? code)
 
 /** The names that the code of a column calls or names last: `Mode.within(effect)` is `within`. */
 export const called = (page: string, headers: ReadonlyArray<string>, column = 0): Found<Name> =>
-  namesIn(rows(page, ...headers), column, (code) => /^(?:\w+\.)*(\w+)/.exec(code)?.[1] ?? code)
+  inCode(rows(page, ...headers), column, (code) => /^(?:\w+\.)*(\w+)/.exec(code)?.[1] ?? code)
 
 /** The names that the code of a column takes from a module: of `Mode`, `Mode.within(effect)` is `within`. */
 export const calledOf = (module: string, page: string, headers: ReadonlyArray<string>, column = 0): Found<Name> =>
-  namesIn(rows(page, ...headers), column, (code) => new RegExp(`^${module}\\.(\\w+)`).exec(code)?.[1])
+  inCode(rows(page, ...headers), column, (code) => new RegExp(`^${module}\\.(\\w+)`).exec(code)?.[1])
 
 /** The names of the first column, sorted, each once. */
 export const names = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<string> =>
