@@ -6,7 +6,7 @@ import { Api } from "../../examples/backend/api/Api.ts"
 import { ColleaguesOnly, CustomersOnly } from "../../examples/backend/api/Authentication.ts"
 import { help } from "../../examples/desk/model/configured.ts"
 import { root } from "../../scripts/examples.ts"
-import { codes, read, rows } from "./tables.ts"
+import { assertNames, codes, inCode, named, read, rows } from "./tables.ts"
 
 const page = "docs/backend-service.md"
 
@@ -39,8 +39,10 @@ const endpoints: ReadonlyArray<Endpoint> = (() => {
 
 describe(page, () => {
   it("has every route", () => {
-    const listed = rows(page, "request", "what it does").flatMap(([request]) => codes(request))
-    assert.deepStrictEqual([...listed].sort(), endpoints.map(({ route }) => route).sort())
+    assertNames(
+      [inCode(rows(page, "request", "what it does"), 0, (code) => code)],
+      endpoints.map(({ route }) => route)
+    )
     const documented = Object.entries(OpenApi.fromApi(Api).paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) =>
         `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1").replace(/(?<=.)\/$/, "")}`
@@ -55,7 +57,11 @@ describe(page, () => {
     const withAnswer = (customer: string, colleague: string) =>
       listed.filter((row) => row[1] === customer && row[2] === colleague).map(([request]) => request!)
     // What the words of these rows stand for.
-    assert.deepStrictEqual(withAnswer("yes", "403"), ["open and delete a conversation, send a message, resume, cancel"])
+    assert.deepStrictEqual(
+      withAnswer("yes", "403"),
+      ["open and delete a conversation, send a message, resume, cancel"],
+      listed.where
+    )
     assert.sameMembers([...of("customer")], [
       "POST /v1/conversations",
       "DELETE /v1/conversations/:id",
@@ -68,17 +74,17 @@ describe(page, () => {
         ? [`GET ${code}`]
         : [code.replace("…", "/v1/conversations/:id")]
     )
-    assert.deepStrictEqual(paths.sort(), [...of("colleague")].sort())
-    assert.lengthOf(listed, 4)
+    assert.deepStrictEqual(paths.sort(), [...of("colleague")].sort(), listed.where)
+    assert.lengthOf(listed, 4, listed.where)
   })
 
   it("has every status with which a request is refused", () => {
-    const listed = rows(page, "status").flatMap(([status]) => status!.split(", ").map(Number))
-    assert.deepStrictEqual([...new Set(listed)].sort(), [...new Set([...refusals, ...ofServer])].sort())
+    const found = rows(page, "status")
+    const listed = found.flatMap(({ 0: status, where }) => status!.split(", ").map((name) => ({ name, where })))
+    assertNames([Object.assign(listed, { where: found.where })], [...refusals, ...ofServer].map(String))
   })
 
   it("has every variable that the service reads", () => {
-    const listed = rows(page, "variable").flatMap(([names]) => codes(names))
     const texts = globSync("examples/{backend,desk}/**/*.ts", { cwd: root }).map(read)
     const settings = texts.flatMap((text) =>
       Array.from(text.matchAll(/\b(?:setting|text|time|timeOr|wholeNumber)\(\s*"([A-Z_]+)"/g), ([, name]) => name!)
@@ -89,6 +95,6 @@ describe(page, () => {
     // Other variables of OpenTelemetry are on a page of their own.
     const own = settings.filter((name) => !name.startsWith("OTEL_"))
     const others = ["TOKENS", "COLLEAGUE_TOKENS", "OTEL_EXPORTER_OTLP_ENDPOINT"]
-    assert.deepStrictEqual([...new Set(listed)].sort(), [...new Set([...own, ...models, ...others])].sort())
+    assertNames([named(page, "variable")], [...own, ...models, ...others])
   })
 })

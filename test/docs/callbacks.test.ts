@@ -111,7 +111,7 @@ describe("docs/observers.md", () => {
           assert.sameMembers(
             [...seen].filter((outcome) => !ofTheProgram.includes(outcome)),
             [...wordsOf(row![at + 1]!)],
-            `${word}, column ${at + 1}`
+            `${row!.where}, column ${at + 1}`
           )
         }
       }),
@@ -119,6 +119,6 @@ describe("docs/observers.md", () => {
   )
 
   it("has no other callback", () => {
-    assert.lengthOf(table, Object.keys(callbacks).length)
+    assert.lengthOf(table, Object.keys(callbacks).length, table.where)
   })
 })

@@ -24,10 +24,10 @@ const named = globSync("test/cluster/**/*.ts", { cwd: root }).flatMap(namesIn)
 const promises = rows("docs/cluster-promises.md", "promise", "test")
 
 describe("docs/cluster-promises.md", () => {
-  it.each(promises.map(([promise, tests]) => [promise!, tests!] as const))("names a test of: %s", (_, tests) => {
-    const quoted = Array.from(tests.matchAll(/"([^"]+)"/g), ([, name]) => name!)
-    assert.isNotEmpty(quoted)
-    for (const name of quoted) assert.isTrue(named.some((test) => test.test(name)), `no test has the name "${name}"`)
+  it.each(promises.map((row) => [row[0]!, row] as const))("names a test of: %s", (_, { 1: tests, where }) => {
+    const quoted = Array.from(tests!.matchAll(/"([^"]+)"/g), ([, name]) => name!)
+    assert.isNotEmpty(quoted, where)
+    for (const name of quoted) assert.isTrue(named.some((test) => test.test(name)), `${where}: no test is "${name}"`)
   })
 
   it("has promises", () => {

@@ -4,26 +4,22 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Schema } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { readFileSync } from "node:fs"
 import { Agent, ContextWindow, Guardrail, Handoff, Mode, Session } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { saying } from "../ai-sdk/stub.ts"
+import { assertNames, codes, inCode, read, rows } from "../docs/tables.ts"
 import { exported } from "./sdk.ts"
 
-const page = readFileSync(new URL("../../docs/telemetry.md", import.meta.url), "utf8")
+const page = "docs/telemetry.md"
 
-/** The rows of the table below a heading, by their first cell, with what of the second stands in backticks. */
-const tableOf = (heading: string): Record<string, ReadonlyArray<string>> => {
-  const section = page.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? ""
-  const named = (cell = "") => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name]) => name!)
-  return Object.fromEntries(
-    section.split("\n").flatMap((line) => {
-      if (!line.startsWith("| `")) return []
-      const [, names, where] = line.split(" | ").length > 1 ? ["", ...line.slice(2).split(" | ")] : []
-      return named(names).map((name) => [name, named(where).toSorted()])
-    })
-  )
+/** Asserts that a table has these names in its first column, with their attributes or spans in the second. */
+const assertTable = (header: string, second: string, found: Readonly<Record<string, ReadonlyArray<string>>>): void => {
+  const table = rows(page, header, second)
+  assertNames([inCode(table, 0, (code) => code)], Object.keys(found))
+  for (const { 0: first, 1: cell, where } of table) {
+    for (const name of codes(first)) assert.sameMembers([...codes(cell)], [...found[name]!], `${where} ${name}`)
+  }
 }
 
 const Tools = Toolkit.make(
@@ -109,8 +105,6 @@ const everything = Effect.gen(function*() {
   yield* Effect.provide(Agent.run(Agent.make("other"), "Hi"), AiSdkModel.layer(model))
 })
 
-const sorted = (all: Readonly<Record<string, ReadonlyArray<string>>>) => Object.entries(all).toSorted()
-
 describe("The page on telemetry", () => {
   it.effect("lists the attributes of all spans, and no others", () =>
     Effect.gen(function*() {
@@ -124,8 +118,12 @@ describe("The page on telemetry", () => {
           if (!kinds.includes(kind)) kinds.push(kind)
         }
       }
-      for (const kinds of Object.values(found)) kinds.sort()
-      assert.deepStrictEqual(sorted(tableOf("Attributes")), sorted(found))
+      assertTable("attribute", "spans", found)
+      // Requests that aren't an agent's have the spans of Effect.
+      assertNames(
+        [inCode(rows(page, "span", "what it covers"), 0, (code) => code.split(/[ .]/)[0])],
+        [...new Set(Object.values(found).flat()), "LanguageModel"]
+      )
     }))
 
   it.effect("lists the metrics with their attributes, and no others", () =>
@@ -135,8 +133,15 @@ describe("The page on telemetry", () => {
       const found = Object.fromEntries(metrics.map(({ dataPoints, descriptor }) => [
         descriptor.name,
         [...new Set(dataPoints.flatMap(({ attributes }) => Object.keys(attributes)))].filter((key) => key !== "unit")
-          .toSorted()
       ]))
-      assert.deepStrictEqual(sorted(tableOf("Metrics")), sorted(found))
+      assertTable("metric", "attributes", found)
+      // The backend makes the other metrics of its page.
+      const made = Array.from(
+        read("examples/backend/metrics.ts").matchAll(/\b(histogram|counter|tokens)\(\s*"([\w.]+)"/g),
+        ([, by, name]) => by === "tokens" ? `gen_ai.client.inference.usage.${name}` : name!
+      )
+      assert.isAbove(made.length, 5)
+      const operations = inCode(rows("docs/backend-operations.md", "metric", "measures"), 0, (code) => code)
+      assertNames([operations], [...Object.keys(found), ...made])
     }))
 })
