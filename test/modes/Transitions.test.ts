@@ -1023,6 +1023,33 @@ describe("What is no move", () => {
       assert.deepStrictEqual((yield* session.state).transition, { enter: { name: "own" } })
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
+  it.effect("is a failure of the clean-up that returns it and means one, which names the mode", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const mode = (value: unknown) =>
+        Mode.make("mode", {
+          enter: () => Effect.addFinalizer(() => Effect.sync(() => log.push("released"))),
+          exit: () => Effect.succeed(value as undefined)
+        })
+      const leaving = (value: unknown) =>
+        Effect.gen(function*() {
+          const session = yield* Session.make(Agent.make("a", { modes: [mode(value), own] }))
+          yield* session.enterMode("mode")
+          const exit = yield* Effect.exit(session.exitMode())
+          assert.deepStrictEqual(stackOf(yield* session.state), [])
+          return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : ""
+        })
+      for (const value of ["own", { _tag: "Leave" }, { _tag: "Switch" }, { _tag: "Push", name: 3 }]) {
+        assert.match(
+          yield* leaving(value),
+          /^TypeError: `exit` of mode "mode" gave no move of `ModeTransition` but an? (string|object)/
+        )
+      }
+      // A function that returns `void` may give anything.
+      for (const value of [undefined, null, 3, true, [], {}]) assert.strictEqual(yield* leaving(value), "")
+      assert.lengthOf(log, 10)
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
   it.effect("is a failure of the clean-up that returns it, if reading it is one, and the mode is left all the same", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
