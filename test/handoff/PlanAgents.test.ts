@@ -117,7 +117,7 @@ describe("An agent in a plan", () => {
     const clerk = Agent.make("clerk", { toolkit: Desk })
     const instead = Plan.node("instead", () => Effect.sync(() => `instead ${++ran}`))
     const waits = Plan.agent(clerk, { retry: Schedule.recurs(3), fallback: instead })
-    const failing = Plan.node("failing", (_: string) => Effect.fail("no"), { fallback: Plan.agent(clerk) })
+    const failing = Plan.node("failing", (text: string) => Effect.fail(text), { fallback: Plan.agent(clerk) })
     return Effect.gen(function*() {
       const first = failureOf(yield* Effect.exit(Plan.run(Plan.make({ nodes: [waits] }), "Pay it")))
       const second = failureOf(yield* Effect.exit(Plan.run(Plan.make({ nodes: [failing] }), "Pay it")))

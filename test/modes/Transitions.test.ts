@@ -237,6 +237,43 @@ describe("What a clean-up gives", () => {
       Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("handoff_to_desk", {}))))
     ))
 
+  it.effect("is taken back by a handoff, which an event says", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const desk = Agent.make("desk", { modes: [mode("next")] })
+      const first = mode("first", { transition: ModeTransition.switch("next") })
+      const Ask = Toolkit.make(Tool.make("ask"))
+      const agent = Agent.make("a", { modes: [first, mode("next")], toolkit: Ask, handoffs: [Handoff.to(desk)] })
+      const asking = Ask.toLayer({ ask: () => Effect.orDie(Mode.schedule(ModeTransition.push("next"))) })
+      for (const isEntered of [true, false]) {
+        const session = yield* Effect.provide(Session.make(agent), asking)
+        if (isEntered) yield* session.enterMode("first")
+        const { events, exit } = yield* watch(session.call(isEntered ? "Hand over" : "Ask and hand over"))
+        const state = yield* exit
+        assert.deepStrictEqual([state.agent, state.transition, stackOf(state)], ["desk", undefined, []])
+        assert.deepStrictEqual(
+          events.flatMap((event) =>
+            event._tag === "ModeTransitionRequested"
+              ? [event.transition._tag]
+              : event._tag === "HandoffCompleted"
+              ? [event._tag]
+              : []
+          ),
+          [isEntered ? "Switch" : "Push", "Stay", "HandoffCompleted"]
+        )
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(MockModel.layer(MockModel.byAgent({
+        a: MockModel.make(({ lastUserText }) =>
+          lastUserText === "Hand over"
+            ? MockResponse.toolCall("handoff_to_desk", {})
+            : MockResponse.all(MockResponse.toolCall("ask", {}), MockResponse.toolCall("handoff_to_desk", {}))
+        ),
+        desk: MockModel.make(() => "Here.")
+      })))
+    ))
+
   describe("is the error of the run that it fails", () => {
     const heard: Array<unknown> = []
     const hear = (exit: Exit.Exit<unknown, unknown>) =>
