@@ -225,7 +225,8 @@ export class AgentMismatch extends ErrorClass<AgentMismatch>("troupe/domain/Agen
 ) {}
 
 /**
- * A move between modes that was asked for can't be carried out. `mode` is the mode to enter, or `""` if the move enters none.
+ * A move between modes that was asked for can't be carried out, or an entered mode no longer accepts its stored parameters. `mode` is the
+ * mode to enter, or `""` if the move enters none. A mode's set-up or clean-up that fails ends the run with its own error instead.
  *
  * @category errors
  * @since 0.1.0

@@ -26,10 +26,11 @@ const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string
 export const text = wanted("text", Predicate.isString)
 
 /** Makes a check of what a program gave: it returns the value if it is of that kind, and throws for any other. `what` names the value. */
-const wantedGiven = <A>(kind: string, is: (given: unknown) => given is A) => (what: string, given: A): A => {
-  if (is(given)) return given
-  throw new TypeError(`${what} is ${kindOf(given)}, not a ${kind}`)
-}
+const wantedGiven =
+  <A>(kind: string, is: (given: unknown) => given is A) => <B extends A>(what: string, given: B): B => {
+    if (is(given)) return given
+    throw new TypeError(`${what} is ${kindOf(given)}, not ${/^[aeiou]/i.test(kind) ? "an" : "a"} ${kind}`)
+  }
 
 /** Returns a text that a program gave, or throws. */
 export const textGiven = wantedGiven("text", Predicate.isString)
@@ -87,6 +88,12 @@ export const atOnce = <A>(schema: string, convert: (u: unknown) => A) => (u: unk
     })
   }
 }
+
+/** Returns an Effect that a program gave to be run, or throws: most often for a Promise. `what` names it. */
+export const effectGiven = wantedGiven(
+  "Effect",
+  (given): given is object => Predicate.hasProperty(given, "~effect/Effect")
+)
 
 /** Returns a value, or throws if it is a Promise or an Effect. */
 export const value = wanted("value", (given) => !isUnrun(given))

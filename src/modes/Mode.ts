@@ -49,6 +49,7 @@ import { ErrorClass } from "../domain/ErrorClass.ts"
 import { named, toolNamed } from "../domain/InvalidName.ts"
 import { levels } from "../domain/Isolation.ts"
 import * as ToolName from "../domain/ToolName.ts"
+import * as Wanted from "../domain/Wanted.ts"
 import type { AnyModel, ModelError, ModelServices } from "./AnyModel.ts"
 import type { AnyToolkit } from "./AnyToolkit.ts"
 import { type Entered, type Host, type Restore, use, whatWasAdded } from "./Host.ts"
@@ -225,12 +226,13 @@ const entering = (
   f: (entered: Entered, restore: Restore) => Effect.Effect<unknown, unknown, unknown>
 ): Effect.Effect<unknown, unknown, unknown> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.contextWith((context: Context.Context<never>) =>
-      use(
+    Effect.contextWith((context: Context.Context<never>) => {
+      if (!isMode(mode)) throw Wanted.mustBe(`The mode of \`${operation}\``, mode, "made by `Mode.make`")
+      return use(
         operation,
         (host) => Effect.flatMap(host.enter(mode, params ?? {}, context, restore), (entered) => f(entered, restore))
       )
-    )
+    })
   )
 
 /**
@@ -284,11 +286,14 @@ export const within: {
 } = dual(
   (args) => !isMode(args[0]),
   (self: Effect.Effect<unknown, unknown, unknown>, mode: Any, params?: object) =>
-    entering(
-      "Mode.within",
-      mode,
-      params,
-      (entered, restore) =>
-        Effect.flatten(Effect.flatMap(Effect.exit(restore(self)), (exit) => entered.leave(exit, true)))
-    )
+    Effect.suspend(() => {
+      const body = Wanted.effectGiven("What `Mode.within` runs", self)
+      return entering(
+        "Mode.within",
+        mode,
+        params,
+        (entered, restore) =>
+          Effect.flatten(Effect.flatMap(Effect.exit(restore(body)), (exit) => entered.leave(exit, true)))
+      )
+    })
 ) as never

@@ -537,6 +537,56 @@ describe("A stored session", () => {
     )
   })
 
+  it.effect("emits by changes the states that it has itself, before and without their save", () => {
+    const { layer, on } = makeWatched()
+    return Effect.gen(function*() {
+      const session = yield* open
+      const seen: Array<AgentState.AgentState> = []
+      yield* Effect.forkChild(Stream.runForEach(session.changes, (state) => Effect.sync(() => seen.push(state))))
+      yield* settleDown
+      on.write = Effect.fail(full)
+      assert.strictEqual(reasonOf(yield* Effect.exit(session.call("One")))?._tag, "StoreUnavailable")
+      yield* settleDown
+      assert.isAbove(seen.length, 1)
+      assert.strictEqual(seen.at(-1), yield* session.state)
+      on.write = Effect.void
+      assert.isUndefined(yield* Session.load("ada"))
+      const last = yield* session.resume
+      assert.deepStrictEqual(yield* Session.load("ada"), last)
+    }).pipe(Effect.scoped, Effect.provide(layer), Effect.provide(echo))
+  })
+
+  it.effect("takes back a decision that was written though it was reported as failed", () => {
+    const { store } = makeWatched()
+    const unsaid = Layer.succeed(
+      KeyValueStore.KeyValueStore,
+      {
+        ...store,
+        set: (key, value) => Effect.andThen(store.set(key, value), Effect.suspend(() => after))
+      } satisfies KeyValueStore.KeyValueStore
+    )
+    let after: Effect.Effect<void, KeyValueStore.KeyValueStoreError> = Effect.void
+    return Effect.gen(function*() {
+      const session = yield* Session.make(player, { store: Session.store("p") })
+      const waiting = yield* session.call("Open")
+      after = Effect.fail(full)
+      assert.strictEqual(reasonOf(yield* Effect.exit(session.approve("a")))?._tag, "StoreUnavailable")
+      assert.strictEqual(yield* session.state, waiting)
+      after = Effect.void
+      const other = yield* Session.make(player, { store: Session.store("p") })
+      assert.deepStrictEqual(AgentState.pendingApprovals(yield* other.state), [], "the store has the approval")
+      const denied = yield* session.deny("a", "No.")
+      assert.deepStrictEqual(yield* Session.load("p"), denied)
+      assert.strictEqual(reasonOf(yield* Effect.exit(other.resume))?._tag, "StoreConflict")
+      assert.strictEqual((yield* session.resume).status._tag, "Complete")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(unsaid),
+      Effect.provide(Dice.toLayer({ roll: () => Effect.void, guarded: () => Effect.die("approved") })),
+      Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("guarded", {}, { id: "a" }), "Done.")))
+    )
+  })
+
   it.effect.each(["call", "stream"] as const)("stops a %s whose step can't be saved, before the next", (how) => {
     const { layer, on } = makeWatched()
     return Effect.gen(function*() {

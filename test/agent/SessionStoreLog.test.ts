@@ -6,7 +6,7 @@ import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { Agent, AgentState, Session } from "troupe"
+import { Agent, AgentState, Conversation, Session } from "troupe"
 import { MockModel } from "troupe/testing"
 import * as Sqlite from "../../examples/backend/store/Sqlite.ts"
 
@@ -25,8 +25,11 @@ const reasonOf = <A>(exit: Exit.Exit<A, unknown>): Session.Reason | undefined =>
 
 const failure = new KeyValueStore.KeyValueStoreError({ message: "gone", method: "set" })
 
-/** A store in memory that tells of each write, and after so many does nothing any more. */
-const makeStore = (values: Map<string, string>, writes = Number.POSITIVE_INFINITY) => {
+/**
+ * A store in memory that tells of each write, and after so many does nothing any more. The write after `unsaid` others is done, but
+ * reported as failed.
+ */
+const makeStore = (values: Map<string, string>, writes = Number.POSITIVE_INFINITY, unsaid?: number) => {
   const written: Array<readonly [key: string, size: number]> = []
   let read = 0
   const write = (key: string, size: number, f: () => void) =>
@@ -34,7 +37,7 @@ const makeStore = (values: Map<string, string>, writes = Number.POSITIVE_INFINIT
       if (written.length >= writes) return Effect.fail(failure)
       written.push([key, size])
       f()
-      return Effect.void
+      return written.length - 1 === unsaid ? Effect.fail(failure) : Effect.void
     })
   const store = KeyValueStore.makeStringOnly({
     get: (key) =>
@@ -131,6 +134,45 @@ describe("A session that is stored for long", () => {
           assert.lengthOf([...values.keys()], writes === 1 ? 1 : 0, `${writes}`)
         }).pipe(Effect.provide(after.layer), Effect.provide(echo))
       }
+    }))
+
+  it.effect("knows what it wrote itself, whichever write was done but reported as failed", () =>
+    Effect.gen(function*() {
+      const words = (n: number) => `${n} `.padEnd(n === 0 ? 0 : 20_000, "x")
+      const talk = Effect.gen(function*() {
+        const session = yield* open
+        const reasons: Array<string | undefined> = []
+        for (let n = 0; n < 8; n++) {
+          const exit = yield* Effect.exit(session.call(words(n)))
+          if (Exit.isSuccess(exit)) continue
+          reasons.push(reasonOf(exit)?._tag)
+          yield* session.resume
+        }
+        const state = yield* session.state
+        assert.deepStrictEqual(yield* Session.load("a"), state)
+        return { reasons, texts: state.conversation.turns.map(Conversation.textOf) }
+      }).pipe(Effect.scoped, Effect.provide(echo))
+      const all = makeStore(new Map())
+      const { texts } = yield* Effect.provide(talk, all.layer)
+      assert.isAbove(all.written.filter(([key]) => key === "a").length, 2, "several logs")
+      const failed: Array<number> = []
+      for (let at = 0; at < all.written.length; at++) {
+        const values = new Map<string, string>()
+        const { layer, written } = makeStore(values, undefined, at)
+        const told = yield* Effect.provide(talk, layer)
+        const [key] = written[at]!
+        if (told.reasons.length > 0) failed.push(at)
+        assert.deepStrictEqual(told.reasons.filter((reason) => reason !== "StoreUnavailable"), [], `${at} ${key}`)
+        assert.deepStrictEqual(
+          told.texts.filter((text) => text.startsWith("Re: ")),
+          texts.filter((text) => text.startsWith("Re: ")),
+          `${at} ${key}`
+        )
+        yield* Effect.provide(Session.remove("a"), layer)
+        // Nothing names the base of a first log if its head was never written.
+        assert.lengthOf([...values.keys()], at === 0 ? 1 : 0, `${at} ${key}`)
+      }
+      assert.isAbove(failed.length, 10)
     }))
 
   it.effect("keeps nothing of earlier logs, also if some of it couldn't be removed at first", () =>

@@ -107,6 +107,53 @@ describe("An agent in a plan", () => {
       assert.deepStrictEqual(yield* ended, { file: "filed: It is paid." })
     }))
 
+  it.effect("that waits for approval is neither tried again nor fallen back from", () => {
+    let charged = 0
+    let ran = 0
+    const Desk = Toolkit.make(
+      Tool.make("charge", { success: Schema.String }),
+      Tool.make("pay", { success: Schema.String, needsApproval: true })
+    )
+    const clerk = Agent.make("clerk", { toolkit: Desk })
+    const instead = Plan.node("instead", () => Effect.sync(() => `instead ${++ran}`))
+    const waits = Plan.agent(clerk, { retry: Schedule.recurs(3), fallback: instead })
+    const failing = Plan.node("failing", (text: string) => Effect.fail(text), { fallback: Plan.agent(clerk) })
+    return Effect.gen(function*() {
+      const first = failureOf(yield* Effect.exit(Plan.run(Plan.make({ nodes: [waits] }), "Pay it")))
+      const second = failureOf(yield* Effect.exit(Plan.run(Plan.make({ nodes: [failing] }), "Pay it")))
+      for (const reason of [first.reason, second.fallbacks[0]?.reason]) {
+        if (!(reason instanceof Plan.NoAnswer)) return assert.fail("it waited for nothing")
+        assert.lengthOf(AgentState.pendingApprovals(reason.state), 1)
+      }
+      assert.deepStrictEqual([charged, ran], [2, 0])
+    }).pipe(
+      Effect.provide(Desk.toLayer({
+        charge: () => Effect.sync(() => `charged ${++charged}`),
+        pay: () => Effect.succeed("paid")
+      })),
+      Effect.provide(MockModel.layer(
+        MockModel.make(() => MockResponse.all(toolCall("charge", {}), toolCall("pay", {})))
+      ))
+    )
+  })
+
+  it.effect("that ended without its output is tried again and fallen back from", () =>
+    Effect.gen(function*() {
+      const Look = Toolkit.make(Tool.make("look", { success: Schema.String }))
+      const seeing = Agent.make("seeing", {
+        toolkit: Look,
+        output: Schema.Struct({ points: Schema.Finite }),
+        stopWhen: StopWhen.toolCalled("look")
+      })
+      const instead = Plan.node("instead", Effect.succeed({ points: 0 }))
+      const plan = Plan.make({ nodes: [Plan.agent(seeing, { retry: Schedule.recurs(2), fallback: instead })] })
+      assert.deepStrictEqual(
+        yield* Effect.provide(Plan.run(plan, "Look"), Look.toLayer({ look: () => Effect.succeed("seen") })),
+        { seeing: { points: 0 } }
+      )
+      assert.lengthOf(yield* MockModel.calls, 3)
+    }).pipe(Effect.provide(MockModel.layer(MockModel.make(() => toolCall("look", {}))))))
+
   it.effect("is interrupted when another node fails", () =>
     Effect.gen(function*() {
       let wasInterrupted = false

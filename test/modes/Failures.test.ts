@@ -1,6 +1,6 @@
 /** What fails in a mode: its set-up, what runs in it, its clean-up, and what it recovers from. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Cause, Effect, Exit, Fiber, Scope } from "effect"
 import { Agent, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
 import { MockModel } from "troupe/testing"
 import { watch } from "../agent/watch.ts"
@@ -470,4 +470,26 @@ describe("An observer that breaks", () => {
       })
     }
   }
+})
+
+describe("What is no Effect, or no mode", () => {
+  it.effect("is a defect that says so, and nothing is entered", () =>
+    Effect.gen(function*() {
+      const log: Log = []
+      const mode = telling(log, "mode")
+      const cases = [
+        [Mode.within(Promise.resolve(1) as never, mode), /What `Mode.within` runs is a Promise: `Effect.promise`/],
+        [Mode.within(undefined as never, mode), /What `Mode.within` runs is undefined, not an Effect/],
+        [Mode.within(mode)(Promise.resolve(1) as never), /What `Mode.within` runs is a Promise/],
+        [Mode.within(Effect.void, "mode" as never), /The mode of `Mode.within` is a string, and must be made by/],
+        [Mode.enter(undefined as never), /The mode of `Mode.enter` is undefined, and must be made by/],
+        [Agent.observe(Promise.resolve(1) as never, () => Effect.void), /What `Agent.observe` observes is a Promise/]
+      ] as ReadonlyArray<readonly [Effect.Effect<unknown, unknown, Mode.Host | Scope.Scope>, RegExp]>
+      for (const [effect, says] of cases) {
+        const exit = yield* Effect.exit(effect)
+        assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+        assert.match(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", says)
+        assert.deepStrictEqual([log, names(yield* stateNow)], [[], []])
+      }
+    }).pipe(Effect.scoped, withAssistant))
 })

@@ -2,7 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema, Scope } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { Agent, AgentPicker, AgentState, Group, Handoff, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
+import {
+  Agent,
+  AgentError,
+  AgentPicker,
+  AgentState,
+  Group,
+  Handoff,
+  Mode,
+  ModeTransition,
+  Session,
+  SystemPrompt
+} from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { ofTag, watch } from "../agent/watch.ts"
 import { callsIn } from "../domain/legal.ts"
@@ -408,8 +419,15 @@ describe("A state that was stored in modes", () => {
       assert.strictEqual(yield* Effect.catchDefect(session.exitMode(), Effect.succeed), "dead")
       assert.deepStrictEqual(stackOf(yield* session.state), [])
       const strict = Mode.make("outer", { params: Schema.Struct({ n: Schema.String }), enter: () => Effect.void })
-      const other = yield* Session.make(Agent.make("a", { modes: [strict] }), { state })
-      assert.strictEqual(reasonOf(yield* Effect.flip(other.call("Hello")))._tag, "ParamsRejected")
+      const stricter = Agent.make("a", { modes: [strict, mode("next")] })
+      const other = yield* Session.make(stricter, { state })
+      for (const run of [other.call("Hello"), other.resume, Agent.continueConversation(stricter, state, "Hello")]) {
+        const error: unknown = yield* Effect.flip(run)
+        assert.isTrue(AgentError.isAgentError(error), "a run fails with nothing that its type doesn't name")
+        assert.strictEqual(reasonOf(error)._tag, "ModeFailed")
+        assert.match(reasonOf(error).message, /^Agent "a" can't enter mode "outer": /)
+      }
+      assert.strictEqual(reasonOf(yield* Effect.flip(other.enterMode("next")))._tag, "Unavailable")
       assert.deepStrictEqual(stackOf(yield* other.exitMode()), [])
     }).pipe(Effect.scoped, echo))
 

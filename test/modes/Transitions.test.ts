@@ -237,6 +237,43 @@ describe("What a clean-up gives", () => {
       Effect.provide(MockModel.layer(MockModel.queue(MockResponse.toolCall("handoff_to_desk", {}))))
     ))
 
+  it.effect("is taken back by a handoff, which an event says", () =>
+    Effect.gen(function*() {
+      const { mode } = recorder()
+      const desk = Agent.make("desk", { modes: [mode("next")] })
+      const first = mode("first", { transition: ModeTransition.switch("next") })
+      const Ask = Toolkit.make(Tool.make("ask"))
+      const agent = Agent.make("a", { modes: [first, mode("next")], toolkit: Ask, handoffs: [Handoff.to(desk)] })
+      const asking = Ask.toLayer({ ask: () => Effect.orDie(Mode.schedule(ModeTransition.push("next"))) })
+      for (const isEntered of [true, false]) {
+        const session = yield* Effect.provide(Session.make(agent), asking)
+        if (isEntered) yield* session.enterMode("first")
+        const { events, exit } = yield* watch(session.call(isEntered ? "Hand over" : "Ask and hand over"))
+        const state = yield* exit
+        assert.deepStrictEqual([state.agent, state.transition, stackOf(state)], ["desk", undefined, []])
+        assert.deepStrictEqual(
+          events.flatMap((event) =>
+            event._tag === "ModeTransitionRequested"
+              ? [event.transition._tag]
+              : event._tag === "HandoffCompleted"
+              ? [event._tag]
+              : []
+          ),
+          [isEntered ? "Switch" : "Push", "Stay", "HandoffCompleted"]
+        )
+      }
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(MockModel.layer(MockModel.byAgent({
+        a: MockModel.make(({ lastUserText }) =>
+          lastUserText === "Hand over"
+            ? MockResponse.toolCall("handoff_to_desk", {})
+            : MockResponse.all(MockResponse.toolCall("ask", {}), MockResponse.toolCall("handoff_to_desk", {}))
+        ),
+        desk: MockModel.make(() => "Here.")
+      })))
+    ))
+
   describe("is the error of the run that it fails", () => {
     const heard: Array<unknown> = []
     const hear = (exit: Exit.Exit<unknown, unknown>) =>
@@ -1021,6 +1058,33 @@ describe("What is no move", () => {
       const session = yield* Session.make(Agent.make("a", { modes: [own] }))
       yield* session.schedule(Object.assign({ next: () => 1 }, ModeTransition.push("own")))
       assert.deepStrictEqual((yield* session.state).transition, { enter: { name: "own" } })
+    }).pipe(Effect.scoped, Effect.provide(echo)))
+
+  it.effect("is a failure of the clean-up that returns it and means one, which names the mode", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const mode = (value: unknown) =>
+        Mode.make("mode", {
+          enter: () => Effect.addFinalizer(() => Effect.sync(() => log.push("released"))),
+          exit: () => Effect.succeed(value as undefined)
+        })
+      const leaving = (value: unknown) =>
+        Effect.gen(function*() {
+          const session = yield* Session.make(Agent.make("a", { modes: [mode(value), own] }))
+          yield* session.enterMode("mode")
+          const exit = yield* Effect.exit(session.exitMode())
+          assert.deepStrictEqual(stackOf(yield* session.state), [])
+          return Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : ""
+        })
+      for (const value of ["own", { _tag: "Leave" }, { _tag: "Switch" }, { _tag: "Push", name: 3 }]) {
+        assert.match(
+          yield* leaving(value),
+          /^TypeError: `exit` of mode "mode" gave no move of `ModeTransition` but an? (string|object)/
+        )
+      }
+      // A function that returns `void` may give anything.
+      for (const value of [undefined, null, 3, true, [], {}]) assert.strictEqual(yield* leaving(value), "")
+      assert.lengthOf(log, 10)
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("is a failure of the clean-up that returns it, if reading it is one, and the mode is left all the same", () =>

@@ -100,7 +100,7 @@ describe("Plan.agent", () => {
       Plan.Node<"facts", string, string, Asking | Cause.TimeoutError, Model>
     >()
     expectTypeOf(Plan.agent(facts, { fallback: Plan.node("none", Effect.succeed("")) })).toEqualTypeOf<
-      Plan.Node<"facts", string, string, never, Model>
+      Plan.Node<"facts", string, string, Plan.NoAnswer, Model>
     >()
   })
 })

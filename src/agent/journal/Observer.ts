@@ -65,7 +65,7 @@ export const observe: {
     Effect.contextWith((context: Context.Context<R2>) => {
       const outer = Context.get(context, CurrentObservers)
       const own = Context.add(withoutPlace(context), CurrentObservers, outer)
-      return Effect.provideService(self, CurrentObservers, [
+      return Effect.provideService(Wanted.effectGiven("What `Agent.observe` observes", self), CurrentObservers, [
         ...outer,
         (event) => {
           const seeing = observer(event)

@@ -13,7 +13,7 @@ import * as Crossing from "../../handoff/Crossing.ts"
 import * as Loop from "../journal/Loop.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findHandoff, findTarget } from "../rules/HandoffTarget.ts"
-import { leaveTo, noteOfLeaving } from "./mode/LeaveMode.ts"
+import { leaveTo, noteOfLeaving, takeBack } from "./mode/LeaveMode.ts"
 
 export { to } from "../../handoff/Handoff.ts"
 export { type AnyHistory, crossingOf } from "../../handoff/History.ts"
@@ -70,6 +70,8 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
         })
       )
   )
+  // A move belongs to the agent that hands over, so it ends with that, and an event says so.
+  if (loop.state.transition !== undefined) takeBack(loop)
   Loop.emit(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, conversation) })
   yield* loop.journal.flush
 })

@@ -94,7 +94,7 @@ const open = Effect.fnUntraced(function*(id: string) {
   let saved = stored?.state
   const save: OpenDocument["save"] = (state, events = []) =>
     Effect.suspend(() =>
-      state === saved ? Effect.void : Effect.uninterruptible(permit.withPermit(Effect.map(
+      state === saved && writer.isSettled() ? Effect.void : Effect.uninterruptible(permit.withPermit(Effect.map(
         writer.write(state, events),
         () => {
           saved = state

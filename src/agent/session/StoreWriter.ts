@@ -4,6 +4,9 @@
  * A new log begins when the entries of the log have four times as many characters as its base. So what a session writes is at most a
  * constant factor more than its events, however large its state is.
  *
+ * A store may carry out a write and report it as failed. The session finds such a write by its text before it writes again, and then begins
+ * a new log with its own state: what was reported as failed doesn't count, and readers meanwhile see a whole state.
+ *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
@@ -20,7 +23,7 @@ import * as StoredLog from "./StoredLog.ts"
 /** How many characters of entries a log has at least before the next one begins. */
 const minLogSize = 32_768
 
-/** A log that is written to. */
+/** A log that is written to. If it `isAhead`, it holds a save that was reported as failed, so the next save begins another log. */
 interface OpenLog {
   readonly name: string
   readonly base: number
@@ -28,6 +31,7 @@ interface OpenLog {
   size: number
   recent: Array<ReadonlyArray<unknown>>
   next: string | undefined
+  isAhead: boolean
 }
 
 const randomName = Effect.map(
@@ -51,18 +55,36 @@ export const makeWriter = Effect.fnUntraced(function*(
   const last = stored?.logs.at(-1)
   /** Ended logs that the head may still name, or that are still to be removed. */
   const stale: Array<StoredLog.Extent> = stored === undefined ? [] : [...stored.ended, ...stored.logs.slice(0, -1)]
-  let log: OpenLog | undefined = last === undefined ? undefined : { ...last, recent: [...last.recent], next: last.next }
+  let log: OpenLog | undefined = last === undefined ? undefined : {
+    ...last,
+    recent: [...last.recent],
+    next: last.next,
+    isAhead: false
+  }
+  /** The texts of writes that failed since the last save, and how each is taken in if the store has it after all. */
+  const failed = new Map<string, () => void>()
 
   const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
     Effect.fail(because(new StoreConflict({ id, expected: revision, found })))
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
+  /** Takes in what the store has of a write that was reported as failed. Returns whether the text is one of this session. */
+  const isOwn = (text: string): boolean => {
+    const take = failed.get(text)
+    if (take === undefined) return false
+    failed.clear()
+    take()
+    if (log !== undefined) log.isAhead = true
+    return true
+  }
+
   /** Checks that the head names a log that this session has read or begun. A head that has passed isn't parsed again. */
   const checkHead = Effect.gen(function*() {
     const text = yield* StoredLog.get(store, id, id)
     if (log === undefined ? text === first : text !== undefined && text === seen) return
     if (text === undefined) return yield* conflict(undefined)
+    if (isOwn(text)) return
     const head = yield* StoredLog.parseHead(id, text)
     if (head.version !== 2 || !known.has(head.log)) return yield* conflict(head.revision)
     seen = text
@@ -75,15 +97,25 @@ export const makeWriter = Effect.fnUntraced(function*(
     const mine = revision === base ? StoredLog.baseKey(id, name) : StoredLog.entryKey(id, name, revision)
     if ((yield* StoredLog.get(store, id, mine)) === undefined) return yield* conflict(base)
     const others = next === undefined ? StoredLog.entryKey(id, name, revision + 1) : StoredLog.baseKey(id, next)
-    if ((yield* StoredLog.get(store, id, others)) !== undefined) return yield* conflict(revision + 1)
+    const found = yield* StoredLog.get(store, id, others)
+    if (found === undefined) return
+    yield* isOwn(found) ? check : conflict(revision + 1)
   })
 
-  /** Inserts a value that another session may insert at the same time. */
-  const insert = (key: string, text: string) =>
-    Effect.flatMap(
-      writing(IfAbsent.insert(store, key, text)),
-      (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
-    )
+  /** Inserts a value that another session may insert at the same time. `take` is what the session does once it is there. */
+  const insert = (key: string, text: string, take: () => void) =>
+    Effect.suspend(() => {
+      failed.set(text, take)
+      return Effect.flatMap(
+        writing(IfAbsent.insert(store, key, text)),
+        (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
+      )
+    })
+
+  const take = (text: string): void => {
+    failed.get(text)?.()
+    failed.clear()
+  }
 
   const removeLog = (log: StoredLog.Extent) =>
     Effect.map(
@@ -109,36 +141,41 @@ export const makeWriter = Effect.fnUntraced(function*(
     // A seeded `Random` may repeat itself, a revision doesn't.
     const name = before?.next ?? `${yield* randomName}${(revision + 1).toString(36).padStart(4, "0")}`
     if (before !== undefined && before.next === undefined) {
-      yield* insert(StoredLog.entryKey(id, before.name, revision + 1), JSON.stringify({ writer, next: name }))
-      before.next = name
+      const end = JSON.stringify({ writer, next: name })
+      yield* insert(StoredLog.entryKey(id, before.name, revision + 1), end, () => void (before.next = name))
+      take(end)
     }
     const base = revision + 1
     const text = JSON.stringify({ revision: base, writer, state: toJson(state) })
-    yield* insert(StoredLog.baseKey(id, name), text)
     const begun: OpenLog = {
       name,
       base,
       baseSize: text.length,
       size: 0,
       recent: [],
-      next: undefined
+      next: undefined,
+      isAhead: false
     }
-    if (before === undefined) {
-      const head = StoredLog.headOf(name, base, writer)
-      if (first === undefined) {
-        const isFirst = yield* writing(IfAbsent.insert(store, id, head))
-        if (!isFirst) return yield* conflict(base)
-      } else {
-        const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
-        if (now !== head) return yield* conflict(now === undefined ? undefined : base)
-      }
+    const open = () => {
+      known.add(name)
+      log = begun
+      revision = base
+      if (before !== undefined) stale.push({ base: before.base, name: before.name, next: name, revision: base - 1 })
     }
-    known.add(name)
-    log = begun
-    revision = base
-    if (before === undefined) return
-    stale.push({ base: before.base, name: before.name, next: name, revision: begun.base - 1 })
-    yield* moveHead(begun)
+    if (before !== undefined) {
+      yield* insert(StoredLog.baseKey(id, name), text, open)
+      take(text)
+      return yield* moveHead(begun)
+    }
+    yield* insert(StoredLog.baseKey(id, name), text, () => {})
+    const head = StoredLog.headOf(name, base, writer)
+    if (first === undefined) yield* insert(id, head, open)
+    else {
+      failed.set(head, open)
+      const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
+      if (now !== head) return yield* conflict(now === undefined ? undefined : base)
+    }
+    take(head)
   })
 
   /** Appends events to the log. */
@@ -146,12 +183,14 @@ export const makeWriter = Effect.fnUntraced(function*(
     const entry = { writer, events: EventJson.toJson(events) as ReadonlyArray<unknown> }
     const text = JSON.stringify(entry)
     const key = StoredLog.entryKey(id, to.name, revision + 1)
-    yield* insert(key, text)
+    yield* insert(key, text, () => {
+      revision++
+      to.recent.push(entry.events)
+      to.size += text.length
+    })
     // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too.
     yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
-    revision++
-    to.recent.push(entry.events)
-    to.size += text.length
+    take(text)
     const written = revision - to.base
     if (written % StoredLog.chunkSize !== 0) return
     const chunk = { events: to.recent.slice(-StoredLog.chunkSize).flat() }
@@ -162,15 +201,16 @@ export const makeWriter = Effect.fnUntraced(function*(
   })
 
   const write = Effect.fnUntraced(function*(state: AgentState, events: ReadonlyArray<AgentEvent>) {
+    if (!isSettled() || events.length === 0 || log === undefined || log.next !== undefined) yield* check
     const to = log
-    if (to === undefined || to.next !== undefined || events.length === 0) {
-      yield* check
-      return yield* begin(state)
-    }
+    if (to === undefined || to.isAhead || to.next !== undefined || events.length === 0) return yield* begin(state)
     yield* append(to, events)
     // What was appended is saved. If a new log can't be begun now, a later save begins it.
     if (to.size > Math.max(minLogSize, 4 * to.baseSize)) yield* Effect.ignore(begin(state))
   })
 
-  return { check, write }
+  /** Checks whether the store surely has nothing but what was reported as saved. */
+  const isSettled = (): boolean => failed.size === 0 && log?.isAhead !== true
+
+  return { check, write, isSettled }
 })

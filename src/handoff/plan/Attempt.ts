@@ -5,7 +5,10 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as AgentStatus from "../../domain/AgentStatus.ts"
 import * as Wanted from "../../domain/Wanted.ts"
+import { NoAnswer } from "./Asking.ts"
 import type { Definition } from "./Node.ts"
 
 /** What a node failed with, followed by what each of its fallbacks failed with. */
@@ -24,15 +27,28 @@ export const call = (node: Definition, input: unknown): Effect.Effect<unknown, u
       : Effect.die(Wanted.gaveNo(by, "Effect", running))
   })
 
+/**
+ * Checks whether an agent stopped for calls that wait. Another attempt would run its calls again, and a fallback would leave behind what
+ * waits, so neither follows.
+ */
+const isWaiting = (reason: unknown): reason is NoAnswer =>
+  reason instanceof NoAnswer && !AgentStatus.isTerminal(reason.state.status)
+
 /** Runs a node on an input. */
 export const run = (node: Definition, input: unknown): Effect.Effect<unknown, Failures, unknown> => {
   const { fallback, retry, timeout } = node
   const once = call(node, input)
   const attempt = timeout === undefined ? once : Effect.timeout(once, timeout)
-  const attempts = (retry === undefined ? attempt : Effect.retry(attempt, retry)).pipe(
+  const tried = attempt.pipe(
+    Effect.map(Result.succeed),
+    Effect.catchIf(isWaiting, (reason) => Effect.succeed(Result.fail(failuresOf(node, reason))))
+  )
+  const attempts = (retry === undefined ? tried : Effect.retry(tried, retry)).pipe(
     Effect.mapError((reason) => failuresOf(node, reason))
   )
-  return fallback === undefined
-    ? attempts
-    : Effect.catch(attempts, (first) => Effect.mapError(run(fallback, input), (later) => Arr.appendAll(first, later)))
+  const ended = fallback === undefined ? attempts : Effect.catch(attempts, (first) =>
+    run(fallback, input).pipe(
+      Effect.mapBoth({ onFailure: (later) => Arr.appendAll(first, later), onSuccess: Result.succeed })
+    ))
+  return Effect.flatMap(ended, Effect.fromResult)
 }

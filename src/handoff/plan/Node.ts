@@ -117,11 +117,11 @@ export type ServicesOf<N> = N extends Node<string, never, unknown, unknown, infe
  * @since 0.1.0
  */
 export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback> {
-  /** When to try again after a failure or a time-out; never by default. */
+  /** When to try again after a failure or a time-out, but not if an agent waits for approvals or results; never by default. */
   readonly retry?: Schedule.Schedule<unknown, E | Cause.TimeoutError, RetryE, RetryR> | undefined
   /** How long one attempt may take, above 0; no limit by default. After that it fails with `TimeoutError` of Effect. */
   readonly timeout?: Timeout
-  /** A node that takes the same input if all attempts have failed; none by default. It has its own policy. */
+  /** A node that takes the same input if all attempts have failed, but not if an agent waits; none by default. It has its own policy. */
   readonly fallback?: Fallback
   /**
    * Whether a cluster starts an effect again by itself if its end is unknown, as when its process died; `false` by default. In one process
@@ -136,9 +136,12 @@ export interface Policy<in E, out RetryE, out RetryR, out Timeout, out Fallback>
  */
 export type Own<T> = [T][T extends unknown ? 0 : never]
 
-/** What a node and its policy may fail with: nothing, if it has a fallback that can't fail. */
+/**
+ * What a node and its policy may fail with. If it has a fallback that can't fail, that is nothing, or `NoAnswer` of an agent that waits: no
+ * fallback follows it.
+ */
 export type Failing<E, Timeout, Fallback> = [Fallback] extends [never] ? Attempt<E, Timeout>
-  : [ErrorOf<Fallback>] extends [never] ? never
+  : [ErrorOf<Fallback>] extends [never] ? Extract<E, NoAnswer>
   : Attempt<E, Timeout> | ErrorOf<Fallback>
 
 type Attempt<E, Timeout> = E | ([Timeout] extends [never] ? never : Cause.TimeoutError)

@@ -56,7 +56,10 @@ export const findTarget = (
     : Effect.map(decode(entry, enter.params ?? {}), (params) => ({ entry, params }))
 }
 
-/** Makes the reason of a run that ends because a move isn't possible. Other failures stay as they are. */
+/**
+ * Makes the reason of a run that ends because a mode can't be entered or left. It is for what Troupe refuses: what the mode's own code fails
+ * with, even a `ModeError`, must not get here, because it keeps its type.
+ */
 export const asReason = ({ definition }: Loop, mode: string | undefined, error: unknown): unknown =>
   isModeError(error)
     ? new Fail(new ModeFailed({ agent: definition.name, mode: mode ?? "", issue: error.message }))

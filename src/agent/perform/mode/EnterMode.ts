@@ -13,6 +13,7 @@ import { because, TransitionCycle, Unavailable } from "../../../modes/ModeError.
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
 import type * as Loop from "../../journal/Loop.ts"
 import { Fail } from "../../rules/Decision.ts"
+import { asReason } from "./CheckMove.ts"
 import { decode, type ModeParams } from "./ModeParams.ts"
 import { type EnterOptions, setUp } from "./SetUpMode.ts"
 
@@ -95,7 +96,7 @@ export const resume = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =
     return Effect.fail(new Fail(new AgentMismatch({ agent, missing: "mode", wanted: frame.name, available })))
   }
   return Effect.flatMapEager(
-    decode(entry, frame.params),
+    Effect.mapErrorEager(decode(entry, frame.params), (error) => asReason(loop, frame.name, error)),
     (params) => Effect.flatMap(enter(loop, entry, params, { isResumed: true }), () => resume(loop))
   )
 }

@@ -8,10 +8,12 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import type { ModeFailed } from "../../../domain/AgentEvent.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
+import * as Wanted from "../../../domain/Wanted.ts"
 import { asAgentError, fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -64,9 +66,16 @@ const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cau
   return cause.reasons.length === 0 ? exit : Exit.failCause(cause)
 }
 
-/** Returns the move that a clean-up requested. If the mode can't stay, a request to stay is dropped, and a push replaces the mode. */
-const wishOf = (cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
-  const wish = Exit.isSuccess(cleaned) ? ModeTransition.read(cleaned.value) : undefined
+/**
+ * Returns the move that a clean-up requested. If the mode can't stay, a request to stay is dropped, and a push replaces the mode. Throws if
+ * a text or a tagged value is no move: it was meant as one. Any other value counts as nothing, since a function may return it as `void`.
+ */
+const wishOf = ({ entry: { mode } }: LiveMode, cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
+  const value = Exit.isSuccess(cleaned) ? cleaned.value : undefined
+  const wish = ModeTransition.read(value)
+  if (wish === undefined && (Predicate.isString(value) || Predicate.hasProperty(value, "_tag"))) {
+    throw Wanted.gaveNo(`\`exit\` of mode "${mode.name}"`, "move of `ModeTransition`", value)
+  }
   if (wish === undefined || wish._tag === "Exit") return undefined
   if (!isOver) return wish
   return wish._tag === "Stay" ? undefined : wish._tag === "Push" ? { ...wish, _tag: "Switch" } : wish
@@ -120,7 +129,7 @@ const clean = Effect.fnUntraced(function*(
     ? Exit.void
     : yield* runAndLeaveNested(loop, open, ranBy(`\`exit\` of mode "${mode.name}"`, () => mode.exit!(exit)))
   const checked = yield* Effect.exit(Effect.suspend(() => {
-    const asked = wishOf(cleaned, isOver)
+    const asked = wishOf(open, cleaned, isOver)
     if (asked === undefined) return Effect.undefined
     return isRuns === true ? CheckMove.checkInRun(loop, asked) : CheckMove.check(loop, asked)
   }))
