@@ -68,7 +68,7 @@ const join = (exit: Exit.Exit<unknown, unknown>, causes: ReadonlyArray<Cause.Cau
 
 /**
  * Returns the move that a clean-up requested. If the mode can't stay, a request to stay is dropped, and a push replaces the mode. Throws if
- * a text or a tagged value is no move: it was meant as one. Any other value counts as nothing, since a function may return it as `void`.
+ * a text or a tagged value isn't a move: it was meant as one. Any other value counts as nothing, since a function may return it as `void`.
  */
 const wishOf = ({ entry: { mode } }: LiveMode, cleaned: Exit.Exit<unknown, unknown>, isOver: boolean): Wish => {
   const value = Exit.isSuccess(cleaned) ? cleaned.value : undefined
