@@ -1,11 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { globSync } from "node:fs"
-import * as Troupe from "troupe"
 import { AgentError, AgentStatus, Conversation, StopWhen } from "troupe"
-import * as Cluster from "troupe/cluster"
-import * as Testing from "troupe/testing"
 import { root } from "../../scripts/examples.ts"
-import { assertNames, called, functionsOf, membersOf, named, names, read, rows } from "./tables.ts"
+import { assertNames, called, functionsOf, membersOf, named, read, rows } from "./tables.ts"
 
 describe("lists of the documentation", () => {
   it("README.md names every page", () => {
@@ -85,41 +82,9 @@ describe("lists of the documentation", () => {
 
   const reasons = AgentError.Reason.members.map(({ identifier }) => identifier.slice(identifier.lastIndexOf("/") + 1))
 
-  it("docs/errors.md has every reason of an AgentError", () => {
-    const listed = names("docs/errors.md", "reason")
-    assert.isAbove(reasons.length, 5)
-    assert.deepStrictEqual(listed.filter((name) => reasons.includes(name)), [...reasons].sort())
-  })
-
   it("docs/agent-errors.md has a section for each reason of an AgentError", () => {
     const sections = Array.from(read("docs/agent-errors.md").matchAll(/^## (\w+)$/gm), ([, name]) => name!)
     assert.deepStrictEqual(sections.sort(), [...reasons].sort())
-  })
-
-  it("docs/errors.md has every error, and none that isn't there", () => {
-    // The page of clusters has the reasons of a ConversationError.
-    const elsewhere = Cluster.Conversation.Reason.members.map(({ identifier }) => identifier.split("/").at(-1)!)
-    const errorsOf = (modules: object) =>
-      Object.values(modules).flatMap((module: object) =>
-        Object.entries(module).flatMap(([name, value]: [string, unknown]) =>
-          typeof value === "function" && value.prototype instanceof Error ? [name] : []
-        )
-      )
-    const ofClusters = errorsOf(Cluster).filter((name) => !elsewhere.includes(name))
-    const errors = [...errorsOf(Troupe), ...errorsOf(Testing), ...ofClusters]
-    assert.isAbove(errors.length, 60)
-    assert.deepStrictEqual(
-      [
-        ...new Set([
-          ...names("docs/errors.md", "error"),
-          ...names("docs/errors.md", "reason"),
-          "AgentError",
-          "SessionError",
-          "ModeError"
-        ])
-      ].sort(),
-      [...new Set(errors)].sort()
-    )
   })
 
   const statuses = Object.keys(AgentStatus.AgentStatus.cases).sort()

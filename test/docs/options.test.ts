@@ -83,8 +83,7 @@ describe("tables of the documentation", () => {
 
   it.each([
     ["docs/mode-lifecycle.md", reasonsOf(Mode.Reason)],
-    ["docs/sessions.md", reasonsOf(Session.Reason)],
-    ["docs/cluster.md", reasonsOf(Cluster.Conversation.Reason)]
+    ["docs/sessions.md", reasonsOf(Session.Reason)]
   ])("%s has every reason", (page, reasons) => {
     assert.isAbove(reasons.length, 5)
     assertNames([named(page, "reason")], reasons)
