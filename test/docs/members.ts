@@ -133,7 +133,10 @@ const calls = ({ code, page, where }: Mention, about: About): ReadonlyArray<Clai
   return claims
 }
 
-/** The types that say whether a function, by one of its signatures, takes so many arguments, with these fields. */
+/**
+ * The types that say whether a function, by one of its signatures, takes so many arguments, with these fields. What a few generic functions take
+ * stays unknown: for these it is true.
+ */
 const takes = `
 type Signatures<F> = F extends {
   (...args: infer A): unknown
@@ -150,7 +153,7 @@ type Fits<Args, Count, Fields> = unknown extends Args ? true : Args extends Read
     ? { [I in keyof Fields]: Wrong<Args[I & keyof Args], Fields[I]> }[keyof Fields] extends infer Problem
       ? [Problem] extends [never] ? true : Problem
       : never
-    : "takes another number of arguments"
+    : "so many arguments"
   : never
 type Takes<F, Count, Fields> = true extends Fits<Signatures<F>, Count, Fields> ? true : Fits<Signatures<F>, Count, Fields>
 type True<T extends true> = T
@@ -189,7 +192,9 @@ export const problems = (all: ReadonlyArray<Mention>, about: About): ReadonlyArr
     const [, line, message] = /^\.examples-mentions\/mentions\.ts:(\d+):\d+ TS\d+: (.*)/.exec(error) ?? []
     if (line === undefined || Number(line) < first) throw new Error(error)
     // A type that has no value isn't there for an import, but it is there.
-    if (!message!.includes("'export type'")) errors.set(Number(line) - first, message!)
+    if (message!.includes("'export type'")) continue
+    const [, problem] = /^Type '(.+)' does not satisfy the constraint 'true'/.exec(message!) ?? []
+    errors.set(Number(line) - first, problem === undefined ? message! : `doesn't take ${problem}`)
   }
   return claims.flatMap((claim) => {
     const said = lines.flatMap(({ claim: other }, i) => other === claim ? [errors.get(i)] : [])
