@@ -1,10 +1,10 @@
 /** What the service is told by its environment: what it is by default, what it takes, and what it refuses. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Duration, Effect, Layer, Option, Redacted } from "effect"
-import { readFileSync } from "node:fs"
 import * as Configuration from "../../examples/backend/config.ts"
 import * as Observability from "../../examples/backend/observability.ts"
 import { time } from "../../examples/desk/settings.ts"
+import { codes, rows } from "../docs/tables.ts"
 import { run } from "../examples/process.ts"
 
 type Variables = Readonly<Record<string, string>>
@@ -65,14 +65,12 @@ describe("the settings of the service", () => {
       const { arrival, data, database, grace, heartbeat, host, limits, patience, port } = yield* read({})
       const shown = (time: Duration.Duration) =>
         Duration.toMillis(time) < 1000 ? `${Duration.toMillis(time)} millis` : `${Duration.toSeconds(time)} seconds`
-      const rows = Object.fromEntries(
-        readFileSync("docs/backend-service.md", "utf8").split("\n").flatMap((line) => {
-          const [, names, values] = /^\| (`[A-Z_`, ]+`) \| ((?:`[^`]+`(?:, )?)+) \|/.exec(line) ?? []
-          const valuesOf = Array.from((values ?? "").matchAll(/`([^`]+)`/g), ([, value]) => value)
-          return Array.from((names ?? "").matchAll(/`([^`]+)`/g), ([, name], at) => [name, valuesOf[at]])
-        })
+      const documented = new Map(
+        rows("docs/backend-service.md", "variable", "by default").flatMap(({ 0: names, 1: values, where }) =>
+          codes(names).map((name, at) => [name, { value: codes(values)[at], where }] as const)
+        )
       )
-      assert.deepInclude(rows, {
+      const defaults = {
         HOST: host,
         PORT: String(port),
         DATA: data,
@@ -86,7 +84,11 @@ describe("the settings of the service", () => {
         DATABASE_TIMEOUT_CONNECTION: shown(patience.connection),
         DATABASE_TIMEOUT_STATEMENT: shown(patience.statement),
         HEARTBEAT: shown(heartbeat)
-      })
+      }
+      for (const [name, value] of Object.entries(defaults)) {
+        const found = documented.get(name)
+        assert.strictEqual(found?.value, value, `${found?.where} ${name}`)
+      }
       assert.isTrue(Option.isNone(database))
     }))
 

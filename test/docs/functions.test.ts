@@ -1,14 +1,25 @@
 /** Functions that pages list by hand are those of the code. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { Agent, AgentPicker, ContextWindow, Dialogue, Handoff, HandoffPolicy, Mode, SystemPrompt } from "troupe"
+import {
+  Agent,
+  AgentPicker,
+  AgentState,
+  ContextWindow,
+  Dialogue,
+  Handoff,
+  HandoffPolicy,
+  Mode,
+  SystemPrompt
+} from "troupe"
 import {
   ConversationArbitrary,
   ConversationRules,
   InstructionChain,
   Laws,
   MockModel,
-  MockResponse
+  MockResponse,
+  Story
 } from "troupe/testing"
 import * as Choice from "../../src/handoff/dialogue/Choice.ts"
 import * as ChoiceByModel from "../../src/handoff/dialogue/ChoiceByModel.ts"
@@ -76,6 +87,43 @@ describe("tables of the documentation", () => {
     assertNames([called("docs/laws.md", ["arbitrary"])], functionsOf(ConversationArbitrary))
     assert.lengthOf(ConversationRules.kinds, 4 + 14)
     assert.include(read("docs/laws.md").replaceAll("\n", " "), "empty messages, and fourteen more kinds")
+  })
+
+  it("docs/laws.md has every step of a story", () => {
+    assertNames(
+      [called("docs/laws.md", ["step"])],
+      functionsOf(Story, "tell", "tellOrThrow", "commandTitle", "decisionTitle")
+    )
+  })
+
+  it("docs/approvals.md and docs/later-results.md have every function on calls that wait", () => {
+    const waiting = [/^(approve|deny|pendingApprovals)$/, /^(give|pendingResults)/] as const
+    const ofState = (kind: RegExp) => functionsOf(AgentState).filter((name) => kind.test(name))
+    assertNames([calledOf("AgentState", "docs/approvals.md", ["function"])], ofState(waiting[0]))
+    assertNames([calledOf("AgentState", "docs/later-results.md", ["function"])], ofState(waiting[1]))
+  })
+
+  it("docs/plans.md has every function that makes a node", () => {
+    assertNames([calledOf("Plan", "docs/plans.md", ["to make a node of"], 1)], ["agent", "node"])
+  })
+
+  it("docs/conversation-settings.md has every function that reads the system prompt", () => {
+    const reading = functionsOf(SystemPrompt, "append", "prepend", "section", "remove")
+    assertNames([calledOf("SystemPrompt", "docs/conversation-settings.md", ["to read"], 1)], reading)
+  })
+
+  it("docs/agent-options.md has every function that gives an agent models", () => {
+    const giving = functionsOf(Agent).filter((name) => name.startsWith("with"))
+    assertNames([calledOf("Agent", "docs/agent-options.md", ["function"])], giving)
+  })
+
+  it("docs/mock-models.md has every field of a condition", () => {
+    const pattern = rows("docs/mock-models.md", "condition").find(([condition]) => condition!.startsWith("a pattern"))
+    assert.sameMembers(
+      [...codes(/^all its fields hold: (.*)/.exec(pattern![1]!)![1])],
+      [...membersOf("src/testing/handler/Conditional.ts", "Pattern")],
+      pattern!.where
+    )
   })
 
   it("docs/mock-models.md has every handler, response and function of a mock model", () => {

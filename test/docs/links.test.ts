@@ -2,20 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { root } from "../../scripts/examples.ts"
+import { prose } from "./mentions.ts"
 
 const files = ["README.md", "CONTRIBUTING.md", "AGENTS.md", ...globSync("docs/**/*.md", { cwd: root }).sort()]
-
-/** The lines of a Markdown file that aren't in a fenced block; those that are become empty. */
-const prose = (text: string): ReadonlyArray<string> => {
-  let fence: string | undefined
-  return text.split("\n").map((line) => {
-    const ticks = /^\s*(`{3,})/.exec(line)?.[1]
-    if (ticks === undefined) return fence === undefined ? line : ""
-    if (fence === undefined) fence = ticks
-    else if (ticks.length >= fence.length) fence = undefined
-    return ""
-  })
-}
 
 /** The anchors of a page's headings, as GitHub makes them: a heading that stands twice has a number the second time. */
 const anchors = (text: string): ReadonlySet<string> => {
