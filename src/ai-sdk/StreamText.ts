@@ -66,12 +66,12 @@ const pass = (
   part: Streamed.Part | undefined,
   take: Take
 ): Effect.Effect<boolean, AiError.AiError> | undefined => {
-  if (part === undefined) return arriving.hasFinished ? Effect.succeed(false) : broken(Streamed.ended(arriving))
+  if (part === undefined) return broken(Streamed.ended(arriving))
   let read: ReturnType<typeof Streamed.take>
   let warning: Effect.Effect<void> | undefined
   try {
     if (Streamed.isNews(part)) Timeouts.heard(patience)
-    if (part.type === "error") return arriving.hasFinished ? Effect.succeed(false) : brokenBy(arriving, part.error)
+    if (part.type === "error") return brokenBy(arriving, part.error)
     read = Streamed.take(arriving, part)
     warning = warningOf(part, model)
   } catch (error) {
@@ -80,13 +80,25 @@ const pass = (
   if (Result.isFailure(read)) return broken(read.failure)
   const parts = read.success
   const taken = parts.length === 0 ? undefined : take(parts)
-  if (taken === undefined && warning === undefined) return undefined
-  return Effect.as(Effect.andThen(warning ?? Effect.void, taken ?? Effect.void), true)
+  const { hasFinished } = arriving
+  if (taken === undefined && warning === undefined) return hasFinished ? Effect.succeed(false) : undefined
+  return Effect.as(Effect.andThen(warning ?? Effect.void, taken ?? Effect.void), !hasFinished)
+}
+
+/** How long a provider may take to close its stream after the answer, in milliseconds. */
+const closing = 1_000
+
+/** Reads a stream whose answer is over to its end, while nobody waits. If it stays open, it is let go of. */
+const readOut = (reader: ReadableStreamDefaultReader<Streamed.Part>, letGo: () => void): void => {
+  const timer = setTimeout(letGo, closing)
+  const readOn = (): Promise<void> => reader.read().then(({ done }) => done ? undefined : readOn())
+  readOn().catch(() => {}).finally(() => clearTimeout(timer))
 }
 
 /**
- * Opens a stream that is read as it is taken. If it isn't read to its end, the stream and its request are cancelled. The returned effect
- * takes parts until it has to wait, and says whether others may follow.
+ * Opens a stream that is read as it is taken. If it isn't read to the end of the answer, the stream and its request are cancelled. The
+ * returned effect takes parts until it has to wait, and says whether others may follow. None follows the finish: a provider may leave its
+ * connection open then, break it, or make up another end.
  */
 const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   const prepared = yield* Effect.withFiber((fiber) => prepareAll("streamText", given, request, fiber))
@@ -95,15 +107,21 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   let starting: ReturnType<typeof start> | undefined
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
   let hasEnded = false
+  let arriving: Streamed.Arriving | undefined
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       Timeouts.end(patience)
       if (hasEnded) return
-      controller.abort()
-      // Nobody waits for the cancellation, because a provider that reads ahead may never confirm it.
-      if (reader !== undefined) reader.cancel().catch(() => {})
-      // A provider that ignores the signal may begin its stream later.
-      else Promise.resolve(starting).then((late) => late?.stream.cancel()).catch(() => {})
+      const opened = reader
+      const letGo = () => {
+        controller.abort()
+        // Nobody waits for the cancellation, because a provider that reads ahead may never confirm it.
+        if (opened !== undefined) opened.cancel().catch(() => {})
+        // A provider that ignores the signal may begin its stream later.
+        else Promise.resolve(starting).then((late) => late?.stream.cancel()).catch(() => {})
+      }
+      if (opened !== undefined && arriving?.hasFinished === true) readOut(opened, letGo)
+      else letGo()
     })
   )
   const started = yield* attempt(
@@ -116,21 +134,19 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
     catch: (error) => failure("streamText", malformed(error))
   })
   reader = taken
-  const arriving = Streamed.begin(askedOf(request, given.transformer), started.response?.headers ?? undefined)
+  const answer = arriving = Streamed.begin(askedOf(request, given.transformer), started.response?.headers ?? undefined)
   const read = () => taken.read()
-  return (take: Take): Effect.Effect<boolean, AiError.AiError> =>
-    Effect.catchIf(
+  return (take: Take): Effect.Effect<boolean, AiError.AiError> => {
+    const taking = Effect.catchIf(
       Timeouts.waitForEach(patience, read, ({ done, value }) => {
         hasEnded = done
-        return pass(arriving, prepared, value, take)
+        return pass(answer, prepared, value, take)
       }),
       (error) => !AiError.isAiError(error),
-      (error) => {
-        // After the answer a provider may leave its connection open, or break it.
-        if (arriving.hasFinished) return Effect.succeed(false)
-        return error._tag === "Thrown" ? brokenBy(arriving, error.error) : broken(error)
-      }
+      (error) => error._tag === "Thrown" ? brokenBy(answer, error.error) : broken(error)
     )
+    return Effect.suspend(() => answer.hasFinished ? Effect.succeed(false) : taking)
+  }
 })
 
 /** Asks a model for an answer as a stream of its parts. */

@@ -105,7 +105,6 @@ const isCutOff = ({ finishReason: { raw, unified }, usage: { inputTokens, output
     (unified === "other" || (unified === "tool-calls" && (inputTokens.total ?? outputTokens.total) === undefined)))
 
 const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>): Read => {
-  if (self.hasFinished && isCutOff(part)) return none
   const issue = isCutOff(part) ? ended(self) : issueOf(part, self)
   if (issue !== undefined) return Result.fail(issue)
   self.hasFinished = true

@@ -220,7 +220,7 @@ export interface ToolCallStarted extends Case<"ToolCallStarted"> {}
 export interface ResultAwaited extends Case<"ResultAwaited"> {}
 /**
  * Somebody gave a call its result, or said that it failed. The model reads it once the run continues and `ToolCallSettled` follows. With
- * `judged`, guardrails let it pass; then `modelOutput`, if present, is what the model reads instead.
+ * `judged`, the guardrails that it names let it pass; then `modelOutput`, if present, is what the model reads instead.
  */
 export interface ResultGiven extends Case<"ResultGiven"> {}
 /** A handler gave a preliminary result. */

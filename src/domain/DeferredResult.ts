@@ -78,7 +78,7 @@ export const locateJudged = (self: AgentState, callId: string): Located | undefi
   locate(
     self,
     callId,
-    ({ state }) => state._tag === "AwaitingResult" || (state._tag === "Answered" && state.judged === true)
+    ({ state }) => state._tag === "AwaitingResult" || (state._tag === "Answered" && state.judged !== undefined)
   )
 
 const isGivable = ({ state }: Call): boolean =>

@@ -67,6 +67,10 @@ const stateOfOpen = (call: PairedCall, id: string, canWait: boolean, report: Rep
   if (response === undefined) return { _tag: "AwaitingApproval" }
   const { approved, reason } = response.part
   if (!approved) return deniedState(reason, false)
+  if (!asked.isSure) {
+    dropResponse(response, report)
+    return { _tag: "AwaitingApproval" }
+  }
   dropReason(response, id, report)
   return { _tag: "Approved" }
 }

@@ -3,7 +3,9 @@
  *
  * 1. A result belongs to the nearest call before it that has its id and no result yet; of several in one message, to the one of its name,
  *    then to the first. If there is no such call before it, the calls behind it are searched.
- * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it.
+ * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it. If one message has several
+ *    calls of that id, each gets one of the requests behind them, in order. If there are fewer requests than calls, nobody knows which of
+ *    the calls somebody saw, so calls without a result get them, and none of these requests `isSure`.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
  * 4. An answer without a request is an answer to a provider: prompts for a provider have its answer, but not its own request. It belongs to
  *    a call that the provider runs and that has neither a result nor a request: to the first one in the nearest message before it that has
@@ -23,10 +25,13 @@ export interface LocatedPart<Part extends Prompt.Part> {
 type Request = LocatedPart<Prompt.ToolApprovalRequestPart>
 type Response = LocatedPart<Prompt.ToolApprovalResponsePart>
 
-/** A request to approve a call, its answer, or both. An answer alone is for a provider: prompts don't have the provider's own request. */
+/**
+ * A request to approve a call, its answer, or both. An answer alone is for a provider: prompts don't have the provider's own request. Unless
+ * it `isSure`, the request may be that of another call with the same id.
+ */
 export type Asked =
-  | { readonly request: Request; readonly response: Response | undefined }
-  | { readonly request: undefined; readonly response: Response }
+  | { readonly request: Request; readonly response: Response | undefined; readonly isSure: boolean }
+  | { readonly request: undefined; readonly response: Response; readonly isSure: true }
 
 /** A call with what belongs to it. */
 export interface PairedCall extends LocatedPart<Prompt.ToolCallPart> {
@@ -61,38 +66,88 @@ const groupBy = <A>(items: ReadonlyArray<A>, key: (item: A) => string): Map<stri
   return groups
 }
 
-/** The nearest candidate before `of`. */
-const nearest = <A extends LocatedPart<Prompt.Part>>(
-  candidates: ReadonlyArray<A>,
-  of: LocatedPart<Prompt.Part>,
-  isFree: (candidate: A) => boolean
-): A | undefined => candidates.findLast((candidate) => isFree(candidate) && isBefore(candidate, of))
-
 type Call = LocatedPart<Prompt.ToolCallPart>
 type Answer = LocatedPart<Prompt.ToolResultPart>
+
+/** Parts in a row, from which the first free one is taken, without a search through those that were taken before. */
+class Row<A> {
+  readonly #items: Array<A> = []
+  #at = 0
+  add(item: A): void {
+    this.#items.push(item)
+  }
+  first(isFree: (item: A) => boolean): A | undefined {
+    while (this.#at < this.#items.length && !isFree(this.#items[this.#at]!)) this.#at++
+    return this.#items[this.#at]
+  }
+}
+
+/** The calls of a message: in their order, and by their names. */
+interface InMessage {
+  readonly message: number
+  readonly calls: Row<Call>
+  readonly named: Map<string, Row<Call>>
+}
+
+/** Calls that stand before a place. Finds the first free one in the nearest message that has any. */
+class Before {
+  readonly #messages: Array<InMessage> = []
+  readonly #isFree: (call: Call) => boolean
+  constructor(isFree: (call: Call) => boolean) {
+    this.#isFree = isFree
+  }
+  add(call: Call): void {
+    const { message, part: { name } } = call
+    let last = this.#messages.at(-1)
+    if (last?.message !== message) this.#messages.push(last = { message, calls: new Row(), named: new Map() })
+    const named = last.named.get(name) ?? new Row()
+    last.named.set(name, named)
+    last.calls.add(call)
+    named.add(call)
+  }
+  /** Returns the first free call of a name, or else of any. */
+  nearest(name?: string): Call | undefined {
+    for (let last = this.#messages.at(-1); last !== undefined; last = this.#messages.at(-1)) {
+      const first = last.calls.first(this.#isFree)
+      if (first !== undefined) {
+        return (name === undefined ? undefined : last.named.get(name)?.first(this.#isFree)) ?? first
+      }
+      this.#messages.pop()
+    }
+    return undefined
+  }
+}
+
+/** Goes through parts in order; `seen` gets each call before the first part that stands behind it. */
+const passing = <A extends LocatedPart<Prompt.Part>, B extends LocatedPart<Prompt.Part>>(
+  before: ReadonlyArray<A>,
+  seen: (part: A) => void
+) => {
+  let at = 0
+  return (of: B): void => {
+    for (let part = before[at]; part !== undefined && isBefore(part, of); part = before[++at]) seen(part)
+  }
+}
+
+/** Returns the value of a key, which is made if it isn't there. */
+const entryOf = <A>(self: Map<string, A>, key: string, make: () => A): A => {
+  const found = self.get(key) ?? make()
+  self.set(key, found)
+  return found
+}
 
 /** Pairs each result with a call, without a search through all calls: some models give every call the same id. */
 const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>) => {
   const resultOf = new Map<Call, Answer>()
   const known = new Set(calls.map((call) => call.part.id))
-  // The calls of each id that stand before the result and have none yet, the nearest last.
-  const open = new Map<string, Array<Call>>()
-  let at = 0
+  const isFree = (call: Call): boolean => !resultOf.has(call)
+  const before = new Map<string, Before>()
+  const pass = passing<Call, Answer>(calls, (call) => entryOf(before, call.part.id, () => new Before(isFree)).add(call))
   const late = results.filter((result) => {
-    for (let call = calls[at]; call !== undefined && isBefore(call, result); call = calls[++at]) {
-      const { id } = call.part
-      const before = open.get(id)
-      if (before === undefined) open.set(id, [call])
-      else before.push(call)
-    }
-    const before = open.get(result.part.id) ?? []
-    let first = before.length - 1
-    if (first < 0) return true
-    while (first > 0 && before[first - 1]!.message === before[before.length - 1]!.message) first--
-    const named = before.slice(first).findIndex((call) => call.part.name === result.part.name)
-    const [call] = before.splice(first + Math.max(0, named), 1)
-    resultOf.set(call!, result)
-    return false
+    pass(result)
+    const call = before.get(result.part.id)?.nearest(result.part.name)
+    if (call !== undefined) resultOf.set(call, result)
+    return call === undefined
   })
   const behind = groupBy(calls.filter((call) => !resultOf.has(call)).reverse(), (call) => call.part.id)
   const left = late.filter((result) => {
@@ -107,37 +162,99 @@ const pairResults = (calls: ReadonlyArray<Call>, results: ReadonlyArray<Answer>)
   }
 }
 
+/** The calls of one id in a message, and the requests behind them that aren't assigned yet. */
+interface Asking {
+  readonly message: number
+  last: Call
+  readonly free: Set<Call>
+  readonly waiting: Array<Request>
+}
+
+/** Assigns each request to a call, or to none. */
+const assignRequests = (
+  calls: ReadonlyArray<Call>,
+  requests: ReadonlyArray<Request>,
+  hasResult: (call: Call) => boolean,
+  assign: (request: Request, call: Call | undefined, isSure: boolean) => void
+): void => {
+  const first = new Map(calls.toReversed().map((call) => [call.part.id, call]))
+  const nearest = new Map<string, Asking>()
+  const all: Array<Asking> = []
+  const pass = passing<Call, Request>(calls, (call) => {
+    const { message, part: { id } } = call
+    const known = nearest.get(id)
+    if (known?.message === message) {
+      known.last = call
+      known.free.add(call)
+      return
+    }
+    const asking: Asking = { message, last: call, free: new Set([call]), waiting: [] }
+    nearest.set(id, asking)
+    all.push(asking)
+  })
+  for (const request of requests) {
+    pass(request)
+    const asking = nearest.get(request.part.toolCallId)
+    if (asking === undefined) assign(request, first.get(request.part.toolCallId), true)
+    else if (asking.free.size > 1) asking.waiting.push(request)
+    else {
+      const [only = asking.last] = asking.free
+      asking.free.delete(only)
+      assign(request, only, true)
+    }
+  }
+  for (const { free, last, waiting } of all) {
+    const isSure = waiting.length >= free.size
+    const left = Array.from(free)
+    const order = isSure ? left : [...left.filter((call) => !hasResult(call)), ...left.filter(hasResult)]
+    waiting.forEach((request, at) => assign(request, order[at] ?? last, isSure))
+  }
+}
+
+/** Returns the answers of requests, and the answers without one. */
+const pairResponses = (requests: ReadonlyArray<Request>, responses: ReadonlyArray<Response>) => {
+  const responseOf = new Map<Request, Response>()
+  const isFree = (request: Request): boolean => !responseOf.has(request)
+  const before = new Map<string, Array<Request>>()
+  const all = new Map<string, Row<Request>>()
+  for (const request of requests) entryOf(all, request.part.approvalId, () => new Row()).add(request)
+  const pass = passing<Request, Response>(
+    requests,
+    (request) => entryOf(before, request.part.approvalId, () => []).push(request)
+  )
+  const unasked = responses.filter((response) => {
+    pass(response)
+    const { approvalId } = response.part
+    const nearest = before.get(approvalId) ?? []
+    while (nearest.length > 0 && !isFree(nearest.at(-1)!)) nearest.pop()
+    const request = nearest.pop() ?? all.get(approvalId)?.first(isFree)
+    if (request !== undefined) responseOf.set(request, response)
+    return request === undefined
+  })
+  return { responseOf, unasked }
+}
+
 const pairApprovals = (
   calls: ReadonlyArray<Call>,
   requests: ReadonlyArray<Request>,
   responses: ReadonlyArray<Response>,
   hasResult: (call: Call) => boolean
 ) => {
-  const callsById = groupBy(calls, (call) => call.part.id)
-  const requestsById = groupBy(requests, (request) => request.part.approvalId)
-  const responseOf = new Map<Request, Response>()
-  const unasked = responses.filter((response) => {
-    const candidates = requestsById.get(response.part.approvalId) ?? []
-    const isFree = (request: Request): boolean => !responseOf.has(request)
-    const request = nearest(candidates, response, isFree) ?? candidates.find(isFree)
-    if (request !== undefined) responseOf.set(request, response)
-    return request === undefined
-  })
+  const { responseOf, unasked } = pairResponses(requests, responses)
   const approvalsOf = new Map<Call, Array<Asked>>()
   const aimless: Array<Asked> = []
-  for (const request of requests) {
-    const candidates = callsById.get(request.part.toolCallId) ?? []
-    const call = nearest(candidates, request, () => true) ?? candidates[0]
-    const asked = { request, response: responseOf.get(request) }
+  assignRequests(calls, requests, hasResult, (request, call, isSure) => {
+    const asked = { request, response: responseOf.get(request), isSure }
     if (call === undefined) aimless.push(asked)
-    else approvalsOf.set(call, [...(approvalsOf.get(call) ?? []), asked])
-  }
+    else if (approvalsOf.get(call)?.push(asked) === undefined) approvalsOf.set(call, [asked])
+  })
   const theirs = calls.filter((call) => call.part.providerExecuted && !hasResult(call))
+  const before = new Before((call) => !approvalsOf.has(call))
+  const pass = passing<Call, Response>(theirs, (call) => before.add(call))
   const left = unasked.filter((response) => {
-    const isFree = (call: Call): boolean => !approvalsOf.has(call)
-    const last = nearest(theirs, response, isFree)
-    const call = theirs.find((call) => call.message === last?.message && isFree(call))
-    if (call !== undefined) approvalsOf.set(call, [{ request: undefined, response }])
+    pass(response)
+    const call = before.nearest()
+    if (call !== undefined) approvalsOf.set(call, [{ request: undefined, response, isSure: true }])
     return call === undefined
   })
   return { approvalsOf, aimless, left }

@@ -167,7 +167,8 @@ const systemMessageOf = (
  *
  * A call without a result is settled as `Interrupted`, because nobody knows whether it ran, or as `Denied` if it was denied. It stays
  * open only if it is in the last assistant turn, and waits for approval or was approved. If the provider itself runs the tool and asked for
- * an approval, an answer settles the call in any turn; without one, the call waits only in the last assistant turn. Several messages of one
+ * an approval, an answer settles the call in any turn; without one, the call waits only in the last assistant turn. If a message has several
+ * calls of one id and fewer requests to approve them, an approval doesn't count: a call without a result waits again. Several messages of one
  * role in a row need no repair, and neither do results that are spread over several tool messages in a row.
  *
  * Every assistant turn is of `agent`, which is `"assistant"` unless given: a prompt doesn't say who spoke.

@@ -51,8 +51,8 @@ export interface Approved extends Schema.Schema.Type<typeof CallState.cases.Appr
 /** The handler has ended without a result: somebody outside of the run gives it later. */
 export interface AwaitingResult extends Schema.Schema.Type<typeof CallState.cases.AwaitingResult> {}
 /**
- * Somebody gave the result, or said that the call failed; the model reads it when the run continues. With `judged`, guardrails have judged
- * it already, and it is what passed; `modelOutput`, if present, is what the model reads instead.
+ * Somebody gave the result, or said that the call failed; the model reads it when the run continues. `judged` names the guardrails that
+ * have judged it already: it is what they let pass; `modelOutput`, if present, is what the model reads instead.
  */
 export interface Answered extends Schema.Schema.Type<typeof CallState.cases.Answered> {}
 /** Another agent answers the call; its state so far is `child`. */
@@ -83,7 +83,7 @@ export const CallState = Schema.TaggedUnion({
     outcome: Schema.Literals(["Succeeded", "Failed"]),
     result: Schema.Json,
     modelOutput: Schema.optionalKey(Schema.Array(Prompt.ToolModelOutputPart)),
-    judged: Schema.optionalKey(Schema.Literal(true))
+    judged: Schema.optionalKey(Schema.Array(Schema.String))
   },
   Delegated: { child: Schema.suspend((): Schema.Codec<AgentState, unknown> => AgentState) },
   Settled: {

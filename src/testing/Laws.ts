@@ -5,7 +5,8 @@
  * 2. A failure is shrunk, and the error says which law was broken, what the models said, and what happened in the run.
  * 3. No test runner is needed: each law is an Effect that fails with `LawBroken`.
  * 4. Handlers must return the same for the same parameters, and their shared state must be in the `layer`, which is built again for every
- *    run. The clock doesn't advance during a run, but sleeps take their real time, also under a `TestClock`.
+ *    run. The clock doesn't advance during a run. Nobody waits for the delays of `retry` schedules, but sleeps take their real time,
+ *    also under a `TestClock`.
  *
  * **Example** (An agent that keeps all laws)
  *

@@ -140,6 +140,45 @@ describe("A request to a provider", () => {
       assert.isTrue(Exit.isSuccess(yield* Fiber.await(fiber)))
     }))
 
+  it.effect("isn't waited for once it has its finish, and is let go of if it stays open", () =>
+    Effect.gen(function*() {
+      const later = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 1_200)))
+      const whole: ReadonlyArray<Part> = [...word, { type: "text-end", id: "1" }, { type: "finish", ...finish }]
+      for (
+        const afterwards of [undefined, { type: "raw", rawValue: ": ping" }] satisfies ReadonlyArray<Part | undefined>
+      ) {
+        const { model, seen } = silentAfter(whole, afterwards)
+        const events = yield* Agent.stream(Agent.make("assistant"), "Hi").pipe(
+          Stream.runCollect,
+          Effect.provide(AiSdkModel.layer(model))
+        )
+        assert.strictEqual(events.at(-1)?._tag, "RunCompleted")
+        assert.isFalse(seen.isAborted)
+        yield* later
+        assert.isTrue(seen.isAborted)
+      }
+      // One that closes soon may do so, and what a middleware does at the end is done.
+      const ends = { isFlushed: false, isAborted: false }
+      const closing: LanguageModelV4 = {
+        ...saying([]).model,
+        doStream: ({ abortSignal }) => {
+          abortSignal?.addEventListener("abort", () => ends.isAborted = true)
+          const stream = new ReadableStream<Part>({
+            start: (controller) => {
+              for (const part of whole) controller.enqueue(part)
+              setTimeout(() => controller.close(), 50)
+            }
+          })
+          const flush = () => void (ends.isFlushed = true)
+          return Promise.resolve({ stream: stream.pipeThrough(new TransformStream<Part, Part>({ flush })) })
+        }
+      }
+      yield* Effect.provide(drain, AiSdkModel.layer(closing))
+      assert.deepStrictEqual(ends, { isFlushed: false, isAborted: false })
+      yield* later
+      assert.deepStrictEqual(ends, { isFlushed: true, isAborted: false })
+    }))
+
   it.effect("is made again by the agent's retry", () =>
     Effect.gen(function*() {
       const { model } = silentAfter([])

@@ -322,6 +322,40 @@ describe("Conversation.fromPrompt", () => {
       assert.isBelow(long! / short!, 50)
     })
 
+    it("takes as long as there are calls in one message, with requests, answers and results, though all have one id", () => {
+      const of = (count: number, parts: (at: number) => ReadonlyArray<Prompt.AssistantMessagePart>) =>
+        assistant(...Array.from({ length: count }, (_, at) => parts(at)).flat())
+      const histories: ReadonlyArray<(count: number) => ReadonlyArray<Prompt.Message>> = [
+        (count) => [of(count, () => [call("a")]), tool(...Array.from({ length: count }, (_, at) => result("a", at)))],
+        (count) => [
+          of(count, (at) => [call("a", at % 2 === 0 ? "one" : "two")]),
+          tool(...Array.from({ length: count }, (_, at) => result("a", at, at < count / 2 ? "two" : "one")))
+        ],
+        (count) => [
+          of(count, () => [call("a"), request("q", "a")]),
+          tool(...Array.from({ length: count }, () => response("q", true)))
+        ],
+        (count) => [of(count, () => [call("a")]), of(count, () => [request("q", "a")])],
+        (
+          count
+        ) => [
+          of(count, () => [call("a", "web", true)]),
+          tool(...Array.from({ length: count }, () => response("q", true)))
+        ]
+      ]
+      for (const [at, history] of histories.entries()) {
+        const [short, long] = [1000, 16_000].map((count) => {
+          const prompt = Prompt.fromMessages(history(count))
+          return Math.min(...Array.from({ length: 3 }, () => {
+            const before = performance.now()
+            Conversation.fromPrompt(prompt)
+            return performance.now() - before
+          }))
+        })
+        assert.isBelow(long! / short!, 60, `${at}`)
+      }
+    })
+
     it("tells calls of one id in one message apart by name, then by order", () => {
       const { conversation, repairs } = read(
         assistant(call("a", "search"), call("a", "send"), call("a", "send")),
@@ -585,6 +619,41 @@ describe("Conversation.fromPrompt", () => {
         { _tag: "ApprovalRequestDropped", message: 0, approvalId: "s", id: "a" },
         { _tag: "ApprovalResponseDropped", message: 1, approvalId: "s", approved: false, reason: "no" }
       ])
+    })
+
+    const denied: Conversation.Settled = {
+      _tag: "Settled",
+      outcome: "Denied",
+      result: "This call was denied: no"
+    }
+
+    it.each([[true], [false]])(
+      "gives each call of an id its own request, in order; each behind its call: %s",
+      (isBehind) => {
+        const { conversation } = read(
+          isBehind
+            ? assistant(call("a"), request("q", "a"), call("a"), request("r", "a"))
+            : assistant(call("a"), call("a"), request("q", "a"), request("r", "a")),
+          tool(response("q", true), response("r", false, "no"))
+        )
+        assert.deepStrictEqual(statesOf(conversation), [["a", { _tag: "Approved" }], ["a-2", denied]])
+      }
+    )
+
+    it("approves no call of several that have one id if nobody knows which of them somebody saw", () => {
+      const { conversation, repairs } = read(
+        assistant(call("a"), call("a"), request("q", "a")),
+        tool(response("q", true, "fine"), result("a", 1))
+      )
+      assert.deepStrictEqual(statesOf(conversation), [["a", succeeded(1)], ["a-2", { _tag: "AwaitingApproval" }]])
+      assert.deepStrictEqual(repairs, [
+        { _tag: "CallIdReplaced", message: 0, id: "a", replacement: "a-2" },
+        { _tag: "ApprovalResponseDropped", message: 1, approvalId: "q", approved: true, reason: "fine" }
+      ])
+      assert.deepStrictEqual(
+        statesOf(read(assistant(call("a"), request("q", "a"), call("a")), tool(response("q", true))).conversation),
+        [["a", { _tag: "Approved" }], ["a-2", interrupted]]
+      )
     })
 
     it("counts the first answer", () => {

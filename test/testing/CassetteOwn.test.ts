@@ -143,6 +143,16 @@ describe("A cassette around what an agent brings along", () => {
       assert.include(String(recorded.exit), "no paper")
       assert.deepStrictEqual(String(played.exit), String(recorded.exit))
       assert.deepStrictEqual(done, ["news"])
+      const boss = Agent.make("boss", { agents: [Agent.asTool(Agent.make("own", { toolkit }))] })
+      const calls = counted(MockResponse.toolCall("own", { task: "News" }), MockResponse.toolCall("get_news", {})).layer
+      const called = observed(Agent.run(boss, "What is new?"))
+      const below = yield* called.pipe(Effect.provide(calls))
+      for (const [log, again] of [[recorded, run], [below, called]] as const) {
+        const fromLog = yield* again.pipe(Effect.provide(Cassette.fromEvents(log.events)))
+        assert.include(String(fromLog.exit), "no paper")
+        assert.deepStrictEqual(String(fromLog.exit), String(log.exit))
+      }
+      assert.deepStrictEqual(done, ["news", "news"])
     }).pipe(withFiles))
 
   it.effect("lets its handlers run as they are where that is asked for", () =>

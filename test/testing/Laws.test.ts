@@ -12,7 +12,8 @@ import {
   HandoffPolicy,
   Mode,
   StopWhen,
-  SystemPrompt
+  SystemPrompt,
+  ToolPolicy
 } from "troupe"
 import { Laws, MockModel } from "troupe/testing"
 import { times } from "../matrix.ts"
@@ -281,6 +282,23 @@ describe("Laws", () => {
       }))
       yield* Laws.store(slowStore, { runs: 1, seed: 1 })
     }))
+
+  it.effect("hold of retries that would wait for hours, and of called agents' and tools' too, at once", () => {
+    let failures = 0
+    const Flaky = Toolkit.make(
+      ToolPolicy.set(Tool.make("look", { success: Schema.String, failure: Schema.String }), {
+        retry: Schedule.max([Schedule.exponential("1 hour"), Schedule.recurs(2)])
+      })
+    )
+    const hourly = Schedule.max([Schedule.spaced("1 hour"), Schedule.recurs(2)])
+    const helper = Agent.make("helper", { toolkit: Flaky, retry: hourly, stopWhen: StopWhen.maxSteps(2) })
+    const boss = Agent.make("boss", { toolkit: Flaky, agents: [Agent.asTool(helper)], retry: hourly })
+    const flaky = Flaky.toLayer({ look: () => Effect.suspend(() => Effect.fail(`no ${failures++ >= 0}`)) })
+    return Effect.map(
+      Laws.agent(boss, { layer: flaky, runs: 5, seed: 1 }),
+      () => assert.isAbove(failures, 3)
+    )
+  })
 
   it.effect("hold of a handler that reads a clock, which stands still", () => {
     const Watch = Toolkit.make(Tool.make("look", { success: Schema.Array(Schema.String) }))

@@ -89,12 +89,25 @@ const failureOf = (event: ModelCallFailed, { defect, error, heard = [] }: Beside
   }
 }
 
-const outcomeOf = ({ name, outcome, result }: ToolCallSettled, { defect, error }: Beside): Outcome => {
+const hasCrashed = ({ name, result }: ToolCallSettled): boolean => result === `The tool "${name}" crashed.`
+
+const outcomeOf = (event: ToolCallSettled, { defect, error }: Beside): Outcome => {
+  const { name, outcome, result } = event
   if (defect !== undefined) return { _tag: "Died", defect }
   if (outcome === "Interrupted" || result === `The tool "${name}" timed out.`) return { _tag: "Hangs" }
-  return result === `The tool "${name}" crashed.`
-    ? { _tag: "Died", defect: new Error(result) }
+  return hasCrashed(event)
+    ? { _tag: "Died", defect: new Error(`${result}`) }
     : { _tag: "Settled", isFailure: outcome !== "Succeeded", result, ...(error === undefined ? undefined : { error }) }
+}
+
+/** Returns the defect of a crashed tool as far as events say it: the end of the run that it ended has its message. */
+const defectIn = (lines: ReadonlyArray<Line>, from: number): Pick<Beside, "defect"> => {
+  for (let at = from; at < lines.length; at++) {
+    const { event } = lines[at]!
+    if (event._tag === "RunStarted" && event.calls.length === 0) break
+    if (event._tag === "RunFailed" && event.error.tag === "Defect") return { defect: new Error(event.error.message) }
+  }
+  return {}
 }
 
 interface Started extends Asking {
@@ -224,7 +237,7 @@ export const fromLines = (lines: ReadonlyArray<Line>, change: Change): Entries =
         gathering.defer(event, index)
         break
       case "ToolCallSettled":
-        gathering.settle(event, beside, index)
+        gathering.settle(event, hasCrashed(event) ? { ...defectIn(lines, index), ...beside } : beside, index)
         break
       default:
     }

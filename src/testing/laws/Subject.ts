@@ -6,7 +6,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Agent from "../../agent/Agent.ts"
+import { CurrentOverrides } from "../../agent/definition/Overrides.ts"
 import type * as AgentState from "../../domain/AgentState.ts"
 import type { MockRequest } from "../MockRequest.ts"
 import { modelOf, type Plan } from "./Plan.ts"
@@ -38,6 +40,13 @@ const timeless = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
     return Effect.provideService(self, Clock.Clock, stopped)
   })
 
+/** Lets retries follow at once: a schedule decides how often, but nobody waits for its delays. */
+const impatient = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateService(self, CurrentOverrides, (overrides) => ({
+    ...overrides,
+    retry: (schedule) => Schedule.modifyDelay(schedule, () => Effect.succeed(0))
+  }))
+
 /** Runs a program with a model that follows a plan, and calls `hear` with each request. */
 export const within = <A, E>(
   { layer }: Subject,
@@ -45,7 +54,9 @@ export const within = <A, E>(
   self: Effect.Effect<A, E, unknown>,
   hear?: (request: MockRequest) => void
 ): Effect.Effect<A, unknown> =>
-  timeless(Effect.provide(self, Layer.fresh(Layer.provideMerge(layer, modelOf(plan, hear))))) as Effect.Effect<
+  timeless(
+    Effect.provide(impatient(self), Layer.fresh(Layer.provideMerge(layer, modelOf(plan, hear))))
+  ) as Effect.Effect<
     A,
     unknown
   >

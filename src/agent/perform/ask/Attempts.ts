@@ -11,8 +11,10 @@ import type * as Fiber from "effect/Fiber"
 import { format } from "effect/Formatter"
 import * as Answer from "../../../domain/ModelAnswer.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
+import type { RetrySchedule } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as ModelRequest from "../../journal/ModelRequest.ts"
+import { retrying } from "../Retrying.ts"
 import * as ChatContent from "./ChatContent.ts"
 import * as HeldBack from "./HeldBack.ts"
 import * as ModelPort from "./ModelPort.ts"
@@ -143,10 +145,8 @@ export const askOften = (loop: Loop.Loop, options: Options, progress: RequestPro
   const { retry, settings } = loop.definition
   let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, progress)
   if (retry !== undefined) {
-    call = Effect.retry(call, {
-      schedule: retry,
-      while: (error) => AiError.isAiError(error) && error.isRetryable
-    } as Effect.Retry.Options<unknown>)
+    // An agent's schedule gets only errors that are retryable.
+    call = retrying(call, retry as RetrySchedule, (error) => AiError.isAiError(error) && error.isRetryable)
   }
   const plan = planOf(loop)
   if (plan !== undefined) {

@@ -13,6 +13,7 @@ import type { Call } from "../../../domain/StateSchema.ts"
 import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { readResult } from "../../definition/CallTool.ts"
 import type * as Loop from "../../journal/Loop.ts"
+import { isJudgedResult, judgedBy } from "../../rules/JudgedCall.ts"
 import { guardAt } from "../guard/Guard.ts"
 import { shortened } from "./ResultLength.ts"
 import { type CallResult, failed, refused, succeeded } from "./ToolCall.ts"
@@ -45,7 +46,7 @@ export const judge = (
     : Effect.map(readGiven(loop, call, entry, given), ({ settlement: { outcome, ...said } }) => ({
       ...said,
       outcome: outcome === "Succeeded" ? outcome : "Failed",
-      judged: true
+      ...judgedBy(loop.definition, "toolResult")
     }))
 
 /** Returns the result of a call that was given one from outside. */
@@ -55,13 +56,17 @@ export const readGiven = (
   entry: HandledTool,
   given: Given
 ): Effect.Effect<CallResult, never, unknown> => {
-  if (given.judged === true) return Effect.succeed({ settlement: Struct.omit(given, ["judged"]) })
+  const settlement = Struct.omit(given, ["judged"])
+  if (isJudgedResult(loop.definition, given)) return Effect.succeed({ settlement })
   const { maxLength } = entry.policy
-  const answered = Effect.map(
-    read(loop, entry, given),
-    (answered): CallResult =>
-      maxLength === undefined ? answered : { ...answered, settlement: shortened(answered.settlement, maxLength) }
-  )
+  // What passed other guardrails was read and cut already, and a replacement may not fit the tool's schema.
+  const answered: Effect.Effect<CallResult, never, unknown> = given.judged !== undefined
+    ? Effect.succeed({ settlement })
+    : Effect.map(
+      read(loop, entry, given),
+      (answered) =>
+        maxLength === undefined ? answered : { ...answered, settlement: shortened(answered.settlement, maxLength) }
+    )
   const guard = guardAt(loop.definition, "toolResult")
   return guard === undefined
     ? answered

@@ -25,6 +25,7 @@ import type { HandledTool } from "../../definition/AgentDefinition.ts"
 import { CurrentOverrides } from "../../definition/Overrides.ts"
 import * as StandIn from "../../definition/StandIn.ts"
 import * as Loop from "../../journal/Loop.ts"
+import { retrying } from "../Retrying.ts"
 import * as Handlers from "./Handlers.ts"
 import { isMisfit, isOfToolkit, ownHandler } from "./OwnHandler.ts"
 import { shortened } from "./ResultLength.ts"
@@ -228,10 +229,8 @@ export const run = (
     })
   }
   if (policy.retry !== undefined) {
-    attempt = Effect.retry(attempt, {
-      schedule: policy.retry,
-      while: (error) => policy.idempotent === true || !(error instanceof TimedOut)
-    })
+    const isFor = (error: unknown): boolean => policy.idempotent === true || !(error instanceof TimedOut)
+    attempt = retrying(attempt, policy.retry, isFor)
   }
   const { maxLength } = policy
   if (maxLength === undefined) return Effect.catch(attempt, (error) => failedWith(entry, error))
