@@ -13,7 +13,10 @@ const namesIn = (file: string): ReadonlyArray<RegExp> => {
   new Visitor({
     CallExpression: ({ arguments: [first] }) => {
       if (first?.type === "Literal" && typeof first.value === "string") name(first.value)
-      if (first?.type === "TemplateLiteral") name(...first.quasis.map(({ value }) => value.cooked ?? ""))
+      if (first?.type !== "TemplateLiteral") return
+      const texts = first.quasis.map(({ value }) => value.cooked ?? "")
+      // A template of blanks alone would be every name.
+      if (/\w{3}/.test(texts.join(" "))) name(...texts)
     }
   }).visit(parseSync(file, read(file)).program)
   return names
