@@ -77,10 +77,6 @@ export const called = (page: string, headers: ReadonlyArray<string>, column = 0)
 export const calledOf = (module: string, page: string, headers: ReadonlyArray<string>, column = 0): Found<Name> =>
   inCode(rows(page, ...headers), column, (code) => new RegExp(`^${module}\\.(\\w+)`).exec(code)?.[1])
 
-/** The names of the first column, sorted, each once. */
-export const names = (page: string, ...headers: ReadonlyArray<string>): ReadonlyArray<string> =>
-  [...new Set(named(page, ...headers).map(({ name }) => name))].sort()
-
 /** Asserts that tables together have these names and no others. */
 export const assertNames = (tables: ReadonlyArray<Found<Name>>, members: ReadonlyArray<string>): void => {
   assert.isNotEmpty(members)
