@@ -122,8 +122,8 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
 /**
  * Continues a state where it stopped: after approvals, results that came later, an interruption, or a restart.
  *
- * A state in your own hands is a value: one that has ended, even `Failed`, is returned as it is, without events. `AgentState.reopen` says
- * that you want it to continue. But a `Complete` state continues if its answer doesn't fit the agent's `output`, or if a group's policy lets another agent follow. Fails as
+ * A state that has ended, even `Failed`, is returned as it is, without events. Pass it to `AgentState.reopen` first if it should continue. But
+ * a `Complete` state continues if its answer doesn't fit the agent's `output`, or if a group's policy lets another agent follow. Fails as
  * `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *
  * @category running
