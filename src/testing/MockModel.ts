@@ -259,7 +259,7 @@ export const layer = <R>(
       Context.add(MockModel, {
         calls: Effect.sync(() => session.calls.slice()),
         toolCalls: [],
-        given: (id, turn) => session.given(id, turn),
+        given: (id, turn, agent) => session.given(id, turn, agent),
         told
       })
     )

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type { ToolHandler } from "../agent/definition/Overrides.ts"
-import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
+import { CurrentAgent, type RunningAgent } from "../agent/journal/CurrentAgent.ts"
 import type { Turn } from "../domain/StateSchema.ts"
 import { shown } from "./handler/Shown.ts"
 import type { GivenResult } from "./MockResponse.ts"
@@ -82,7 +82,7 @@ const turnBefore = (turns: ReadonlyArray<Turn>): Turn | undefined =>
 export const handlersOf = (
   toolkit: Toolkit.Any,
   table: Readonly<Record<string, unknown>>,
-  given: (id: string, turn: Turn | undefined) => GivenResult | undefined,
+  given: (id: string, turn: Turn | undefined, agent: RunningAgent | undefined) => GivenResult | undefined,
   calls: Array<CallOfTool>
 ): Readonly<Record<string, ToolHandler>> => {
   const known = Object.keys(table)
@@ -90,9 +90,10 @@ export const handlersOf = (
     name: string,
     params: unknown,
     context: Context,
-    turn: Turn | undefined
+    agent: RunningAgent | undefined
   ): Effect.Effect<unknown, unknown, unknown> => {
-    const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId, turn)
+    const turn = turnBefore(agent?.state.conversation.turns ?? [])
+    const scripted = context.toolCallId === undefined ? undefined : given(context.toolCallId, turn, agent)
     if (scripted !== undefined) return answerOf(scripted)
     if (!known.includes(name)) {
       return Effect.die(new UnansweredCall({ id: context.toolCallId, name, params, table: known }))
@@ -103,11 +104,11 @@ export const handlersOf = (
   }
   const handler = (name: string): ToolHandler => (params, context) =>
     Effect.withFiber((fiber) => {
-      const turn = turnBefore(fiber.getRef(CurrentAgent)?.state.conversation.turns ?? [])
+      const agent = fiber.getRef(CurrentAgent)
       const index = calls.length
       const call = { id: context.toolCallId, name, params }
       calls.push(call)
-      return Effect.onExit(Effect.suspend(() => answer(name, params, context, turn)), (outcome) =>
+      return Effect.onExit(Effect.suspend(() => answer(name, params, context, agent)), (outcome) =>
         Effect.sync(() => {
           calls[index] = { ...call, outcome }
         }))

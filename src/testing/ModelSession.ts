@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
-import { CurrentAgent } from "../agent/journal/CurrentAgent.ts"
+import { CurrentAgent, type RunningAgent } from "../agent/journal/CurrentAgent.ts"
 import type { Turn } from "../domain/StateSchema.ts"
 import type * as NativeModel from "../model/NativeModel.ts"
 import * as Delivery from "./Delivery.ts"
@@ -53,6 +53,8 @@ export class ModelSession<R> {
   readonly #given = new Map<string, Array<Given>>()
   /** The same by the turn that the calls' answer comes after, because calls of other conversations may have the same ids. */
   readonly #after = new WeakMap<Turn, Array<Given>>()
+  /** The same by the agent at work in a run, because two runs may continue from one turn at the same time. */
+  readonly #within = new WeakMap<RunningAgent, WeakMap<Turn, Array<Given>>>()
   #ids = 0
 
   constructor(answer: Answer<R>, services: Context.Context<R>) {
@@ -63,26 +65,28 @@ export class ModelSession<R> {
   ask(options: MockRequest.Asking, streaming: boolean): Effect.Effect<Sending, AiError.AiError> {
     return Effect.withFiber((fiber) => {
       const index = this.calls.length
-      const request = MockRequest.make(options, fiber.getRef(CurrentAgent), index + 1, streaming, fiber.context)
+      const agent = fiber.getRef(CurrentAgent)
+      const request = MockRequest.make(options, agent, index + 1, streaming, fiber.context)
       this.calls.push({ request })
       const answer = this.#answer(request)
       const provided: ReturnType<Answer> = Exit.isExit(answer)
         ? answer as ReturnType<Answer>
         : Effect.updateContext(answer, (context: Context.Context<never>) => Context.merge(this.#services, context))
       return Effect.matchEffect(provided, {
-        onFailure: (error) => this.#send(index, MockResponse.fail(error)),
+        onFailure: (error) => this.#send(index, MockResponse.fail(error), agent),
         onSuccess: (response) =>
-          response._tag === "Declined" ? Effect.die(unanswered(request, response)) : this.#send(index, response)
+          response._tag === "Declined" ? Effect.die(unanswered(request, response)) : this.#send(index, response, agent)
       })
     })
   }
 
   /**
    * Returns the scripted result of a call, the same each time. If the conversation already had an id, the agent has appended a number to
-   * it. `turn` is the turn before the call's. A state that was read from JSON has other turns: then the id alone decides.
+   * it. `turn` is the turn before the call's, and `agent` is at work. If another run made the call, the turn decides. A state that was read
+   * from JSON has other turns: then the id alone decides.
    */
-  given(id: string, turn: Turn | undefined): MockResponse.GivenResult | undefined {
-    const after = turn && this.#after.get(turn)
+  given(id: string, turn: Turn | undefined, agent: RunningAgent | undefined): MockResponse.GivenResult | undefined {
+    const after = turn && ((agent && this.#within.get(agent)?.get(turn)) ?? this.#after.get(turn))
     const base = id.replace(/-\d+$/, "")
     const sentAs = (sent: string) => after?.filter((given) => given.id === sent) ?? this.#given.get(sent) ?? []
     const all = sentAs(id).length > 0 ? sentAs(id) : sentAs(base)
@@ -91,12 +95,16 @@ export class ModelSession<R> {
     return found?.gives
   }
 
-  #send(index: number, response: MockResponse.MockResponse): Effect.Effect<Sending> {
+  #send(
+    index: number,
+    response: MockResponse.MockResponse,
+    agent: RunningAgent | undefined
+  ): Effect.Effect<Sending> {
     for (const part of response.parts) {
       if (part.type === "tool-call" && part.id !== undefined) this.#taken.add(part.id)
     }
     const delivery = Delivery.address(response, this.#nextId)
-    if (delivery !== response) this.#give(response, delivery, this.calls[index]!.request.state)
+    if (delivery !== response) this.#give(response, delivery, agent)
     const sending = Effect.succeed({
       delivery,
       sent: () => {
@@ -110,7 +118,7 @@ export class ModelSession<R> {
   #give(
     response: MockResponse.MockResponse,
     delivery: Delivery.Delivery,
-    state: MockRequest.MockRequest["state"]
+    agent: RunningAgent | undefined
   ): void {
     const all: Array<Given> = []
     for (const [index, part] of response.parts.entries()) {
@@ -122,11 +130,20 @@ export class ModelSession<R> {
       if (before === undefined) this.#given.set(sent.id, [given])
       else before.push(given)
     }
-    const turn = state?.conversation.turns.at(-1)
-    if (turn === undefined) return
-    // Two runs of one state have the same turn, and so has an attempt that is made again: of each id the last result counts.
+    const turn = agent?.state.conversation.turns.at(-1)
+    if (agent === undefined || turn === undefined) return
+    const isSentAgain = ({ id }: Given): boolean => all.some((given) => given.id === id)
+    // An attempt that is made again has the same turn in the same run: of each id the last result counts, in any process.
+    const within = this.#within.get(agent) ?? new WeakMap<Turn, Array<Given>>()
+    const before = within.get(turn) ?? []
+    for (const given of before.filter(isSentAgain)) {
+      const sent = this.#given.get(given.id)!
+      sent.splice(sent.indexOf(given), 1)
+    }
+    this.#within.set(agent, within.set(turn, [...before.filter((given) => !isSentAgain(given)), ...all]))
+    // Two runs of one state have the same turn.
     const known = this.#after.get(turn) ?? []
-    this.#after.set(turn, [...known.filter(({ id }) => !all.some((given) => given.id === id)), ...all])
+    this.#after.set(turn, [...known.filter((given) => !isSentAgain(given)), ...all])
   }
 
   readonly #nextId = (): string => {

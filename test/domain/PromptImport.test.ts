@@ -352,7 +352,8 @@ describe("Conversation.fromPrompt", () => {
             return performance.now() - before
           }))
         })
-        assert.isBelow(long! / short!, 60, `${at}`)
+        // What grows with the square of the length takes 256 times as long for it.
+        assert.isBelow(long! / short!, 100, `${at}`)
       }
     })
 

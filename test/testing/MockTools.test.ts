@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Schedule, Schema } from "effect"
-import { LanguageModel, Tool, Toolkit } from "effect/ai"
+import { Cause, Effect, Exit, Fiber, Layer, Schedule, Schema } from "effect"
+import { AiError, LanguageModel, Tool, Toolkit } from "effect/ai"
+import { TestClock } from "effect/testing"
 import { Agent, AgentState, Handoff, ToolPolicy } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { defectOf } from "./outcome.ts"
@@ -167,6 +168,44 @@ describe("MockModel.handlers", () => {
         Effect.provide(MockModel.handlers(Free).pipe(Layer.provideMerge(MockModel.layer(script))))
       )
       assert.deepStrictEqual(twice, ["[\"one\"]", "[\"two\"]"])
+    }))
+
+  it.effect("gives each of two runs of one state its own result, though both run at once and their calls bear one id", () =>
+    Effect.gen(function*() {
+      const Free = Toolkit.make(Tool.make("open", { success: Schema.String }))
+      const asked = AgentState.ask(AgentState.make("free"), "Open it.", 0)
+      const resumed = Effect.map(Agent.resume(Agent.make("free", { toolkit: Free }), asked), AgentState.text)
+      const open = (result: string) =>
+        MockResponse.delay(MockResponse.toolCall("open", {}, { id: "a", result }), "1 second")
+      const layer = MockModel.handlers(Free).pipe(
+        Layer.provideMerge(MockModel.layer(MockModel.queue(open("one"), open("two"), told, told)))
+      )
+      const fiber = yield* Effect.forkChild(
+        Effect.provide(Effect.all([resumed, resumed], { concurrency: 2 }), layer),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), ["[\"one\"]", "[\"two\"]"])
+    }))
+
+  it.effect("gives a call of an attempt that was made again the last result, also in another process", () =>
+    Effect.gen(function*() {
+      const Safe = Toolkit.make(Tool.make("open", { success: Schema.String, needsApproval: true }))
+      const guard = Agent.make("guard", { toolkit: Safe, retry: Schedule.recurs(1) })
+      const open = (result: string) => MockResponse.toolCall("open", {}, { id: "x", result })
+      const overloaded = new AiError.InternalProviderError({ description: "overloaded" })
+      const layer = MockModel.handlers(Safe).pipe(Layer.provideMerge(MockModel.layer(MockModel.queue(
+        MockResponse.breakAfter(open("first"), 3, overloaded),
+        open("second"),
+        told
+      ))))
+      const done = yield* Effect.gen(function*() {
+        const waiting = yield* Agent.run(guard, "Open it.")
+        assert.lengthOf(yield* MockModel.calls, 2)
+        const read = yield* Effect.fromResult(AgentState.fromJson(JSON.stringify(AgentState.toJson(waiting))))
+        return yield* Agent.resume(guard, yield* Effect.fromResult(AgentState.approve(read, "x")))
+      }).pipe(Effect.provide(layer))
+      assert.strictEqual(AgentState.text(done), "[\"second\"]")
     }))
 
   it.effect("takes an id that ends in a number for what it is", () =>
