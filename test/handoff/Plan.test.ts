@@ -573,7 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "The results name the node \"toString\", which the plan doesn't have; " +
+          "The plan has no node \"toString\"; " +
             "available: \"load\", \"never\", \"behind\", \"send\""
         )
       }
