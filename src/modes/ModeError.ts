@@ -214,8 +214,10 @@ export const Reason = Schema.Union([
 export type Reason = typeof Reason.Type
 
 /**
- * The error of modes: a request wasn't possible, and `reason` says why. Nothing was entered, left or changed,
- * unless a clean-up failed with it: then the mode is left.
+ * The error of modes: a request wasn't possible, and `reason` says why.
+ *
+ * Nothing was entered, left or changed, with two exceptions. If a clean-up failed, the mode is left. If a session's store failed
+ * (`Unavailable`), the session still has the change and saves it with its next operation.
  *
  * @category errors
  * @since 0.1.0
