@@ -131,6 +131,11 @@ export class Journal {
     return this.#writer.isClosed
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.#writer.isEmpty
+  }
+
   /** Closes the log: nothing more is stored. */
   close(): void {
     this.#writer.close()

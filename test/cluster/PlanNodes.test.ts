@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, Plan } from "troupe"
+import { Agent, Guardrail, Plan } from "troupe"
 import { ClusterPlan, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -207,6 +207,38 @@ describe("A node of a plan on a cluster", () => {
       assert.strictEqual(said.length, 1)
     }).pipe(Effect.provide(withRunner(Report.layer, needs)))
   })
+
+  it.live("is told its input again if a guardrail blocked it or it was rejected, once that has changed", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const model = MockModel.layer(MockModel.make(({ lastUserText }) => `You said ${lastUserText}.`))
+      const makeReport = (limits: { readonly guarded: number; readonly short: number }) => {
+        const guardrails = { input: [Guardrail.length({ max: limits.guarded })] }
+        return ClusterPlan.make(
+          "Report",
+          Plan.make({
+            nodes: [Agent.make("guarded", { guardrails }), Agent.make("short", { maxInputLength: limits.short })],
+            concurrency: 1
+          })
+        )
+      }
+      const Strict = makeReport({ guarded: 3, short: 3 })
+      const one = yield* cluster.start(Strict.layer, model)
+      const strict = (yield* one.provide(Strict.client))("1")
+      assert.strictEqual((yield* strict.say("orders")).error?.tag, "GuardrailBlocked")
+      assert.strictEqual((yield* strict.resume()).error?.tag, "GuardrailBlocked")
+      yield* one.end
+      const Looser = makeReport({ guarded: 10, short: 3 })
+      const two = yield* cluster.start(Looser.layer, model)
+      const looser = (yield* two.provide(Looser.client))("1")
+      assert.strictEqual((yield* looser.resume()).error?.tag, "InputRejected")
+      yield* two.end
+      const Report = makeReport({ guarded: 10, short: 10 })
+      const three = yield* cluster.start(Report.layer, model)
+      const report = (yield* three.provide(Report.client))("1")
+      const done = yield* report.resume()
+      assert.deepStrictEqual(done.output, { guarded: "You said orders.", short: "You said orders." })
+    }))
 
   it.live("has a fallback with a conversation of its own, whatever the ids of plans are", () => {
     const write = Plan.agent(Agent.make("write"), { fallback: Agent.make("short") })

@@ -573,8 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "The results name the node \"toString\", which the plan doesn't have; " +
-            "available: \"load\", \"never\", \"behind\", \"send\""
+          "The plan has no node \"toString\"; available: \"load\", \"never\", \"behind\", \"send\""
         )
       }
       assert.deepStrictEqual(ran, [])

@@ -38,6 +38,11 @@ export class StepLog<State, Step> {
     return this.#writer.isClosed
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.#writer.isEmpty
+  }
+
   /** Closes the log: nothing more is kept. */
   close(): void {
     this.#writer.close()

@@ -22,7 +22,7 @@ export interface Kind<State, Step> {
 
 /**
  * What is kept of a long run. `message` is the message that is being answered, and `unknown` are the calls since that message whose effect
- * is unknown.
+ * is unknown. `forkOf` is the long run that is being forked into this one: until that is done, some agents' conversations may be missing.
  */
 export interface Kept<State> {
   readonly state: State
@@ -30,9 +30,10 @@ export interface Kept<State> {
   readonly message: string | undefined
   readonly cancelled: ReadonlyArray<string>
   readonly steps: number
+  readonly forkOf?: string | undefined
 }
 
-/** What an entry of the log says. A `state` stands for all before it. */
+/** What an entry of the log says. A `state` stands for all before it. With `isWhole` the fork that began with `forkOf` is done. */
 export interface Entry<State, Step> {
   readonly steps: ReadonlyArray<Step>
   readonly unknown?: ReadonlyArray<UnknownCall> | undefined
@@ -40,6 +41,8 @@ export interface Entry<State, Step> {
   readonly answered?: string | undefined
   readonly cancelled?: string | undefined
   readonly state?: State | undefined
+  readonly forkOf?: string | undefined
+  readonly isWhole?: true | undefined
 }
 
 /** What is kept of a long run to which nothing was said. */
@@ -67,7 +70,8 @@ export const take = <State, Step>(
     unknown: [...before, ...unknown.filter(isNew)],
     message: message === answered ? undefined : message,
     cancelled: withCancelled.filter((key) => key !== answered),
-    steps: self.steps + steps.length
+    steps: self.steps + steps.length,
+    forkOf: entry.isWhole === true ? undefined : entry.forkOf ?? self.forkOf
   }
 }
 
@@ -80,14 +84,17 @@ const shapes = lazy(() => ({
     taken: Text,
     answered: Text,
     cancelled: Text,
-    state: Schema.optionalKey(Schema.Unknown)
+    state: Schema.optionalKey(Schema.Unknown),
+    forkOf: Text,
+    isWhole: Schema.optionalKey(Schema.Literal(true))
   }))),
   kept: Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Struct({
     state: Schema.Unknown,
     unknown: Schema.Array(UnknownCall),
     message: Text,
     cancelled: Schema.Array(Schema.String),
-    steps: Schema.Int
+    steps: Schema.Int,
+    forkOf: Text
   })))
 }))
 
