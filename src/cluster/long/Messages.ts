@@ -18,7 +18,7 @@ import { ResultRejected, SessionClosed, SessionError } from "../../agent/session
 import { NotAwaitingApproval, pendingApprovals } from "../../domain/Approval.ts"
 import { NotAwaitingResult, pendingResults } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
-import type { Answer } from "../Answer.ts"
+import { type Answer, fromText } from "../Answer.ts"
 import { ConversationError, ConversationExists, ForkUnfinished } from "../ConversationError.ts"
 import type * as EventStream from "../EventStream.ts"
 import * as Held from "../Held.ts"
@@ -310,7 +310,7 @@ export class Messages<State, Step> {
     const { id, store } = this.#options
     return Effect.mapBoth(store.find(id, key), {
       onFailure: unavailable(id, "read"),
-      onSuccess: ({ answer }) => answer === undefined ? undefined : JSON.parse(answer) as Answer
+      onSuccess: ({ answer }) => answer === undefined ? undefined : fromText(answer).answer
     })
   }
 }

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as PubSub from "effect/PubSub"
 import * as Semaphore from "effect/Semaphore"
 import type { SessionError } from "../../agent/session/SessionError.ts"
-import type { Answer } from "../Answer.ts"
+import * as Answer from "../Answer.ts"
 import type { Told } from "../Journal.ts"
 import { LogWriter, unavailable, unreadable } from "../LogWriter.ts"
 import type { Service } from "../store/Stored.ts"
@@ -59,9 +59,12 @@ export class StepLog<State, Step> {
   }
 
   /** Answers a message, by what is kept once nothing else is being appended. */
-  answer(key: string, answerIn: (kept: Steps.Kept<State>) => Answer): Effect.Effect<Answer, SessionError> {
+  answer(
+    key: string,
+    answerIn: (kept: Steps.Kept<State>) => Answer.Answer
+  ): Effect.Effect<Answer.Answer, SessionError> {
     const taken = this.kept.message === key ? undefined : key
-    let answer: Answer
+    let answer: Answer.Answer
     const appending = this.append({ steps: [], answered: key, taken }, (kept) => answer = answerIn(kept))
     return Effect.map(appending, () => answer)
   }
@@ -69,7 +72,7 @@ export class StepLog<State, Step> {
   /** Appends an entry. */
   append(
     entry: Steps.Entry<State, Step>,
-    answerIn?: (kept: Steps.Kept<State>) => Answer
+    answerIn?: (kept: Steps.Kept<State>) => Answer.Answer
   ): Effect.Effect<void, SessionError> {
     const appending = Effect.suspend(() => {
       const before = this.kept
@@ -80,7 +83,7 @@ export class StepLog<State, Step> {
         lastEvent: next.steps,
         taken: entry.taken,
         answered: entry.answered,
-        answer: answer === undefined ? undefined : JSON.stringify(answer)
+        answer: answer === undefined ? undefined : Answer.toText(answer, true)
       })
       return Effect.flatMap(written, () => {
         this.kept = next
