@@ -17,6 +17,7 @@ import * as HashMap from "effect/HashMap"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import type { Failure } from "../../domain/AgentStatus.ts"
 import { own } from "../../domain/OwnValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
@@ -79,12 +80,20 @@ class Performance {
 
   /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
   durable(node: Node, name: string, place: string): Node {
-    const later = fallbackOf(node, place)
-    const fallback = later && this.durable(later.node, name, later.place)
-    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
-    if (fallback !== undefined && this.#hasBegun(later!.node, later!.place)) return { ...fallback, name: node.name }
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
-    return { ...node, run, fallback }
+    const later = fallbackOf(node, place)
+    if (later === undefined) return { ...node, run }
+    const fallback = this.durable(later.node, name, later.place)
+    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
+    const failure = own(this.#play.state.givenUp ?? {}, place)
+    if (failure !== undefined) return givenUp(node, fallback, () => Effect.fail(new AgentStopped({ failure })))
+    // An earlier version didn't store what it had failed with.
+    if (this.#hasBegun(later.node, later.place)) return { ...fallback, name: node.name }
+    return givenUp(node, fallback, (input) =>
+      Attempt.run({ ...node, run, fallback: undefined }, input).pipe(
+        Effect.mapError(([{ reason }]) => reason),
+        Effect.tapError((reason) => this.keep([{ _tag: "PlaceGivenUp", place, error: failureOf(place, reason) }]))
+      ))
   }
 
   /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
@@ -207,6 +216,15 @@ class Performance {
   }
 }
 
+/** Returns a node whose attempts are all in `run`, before its fallback. */
+const givenUp = (node: Node, fallback: Node, run: Node["run"]): Node => ({
+  ...node,
+  run,
+  retry: undefined,
+  timeout: undefined,
+  fallback
+})
+
 /** Says that a plan is complete. A node that returned nothing is left out, as it is in the text. */
 const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
   // Each output was made JSON before it was kept, but a plan's run doesn't know that.
@@ -214,12 +232,21 @@ const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
   return { status: "Complete", text: JSON.stringify(json), pending: [], output: json }
 }
 
+/** Adds to a node's failure what its fallbacks failed with, as the error of a plan in one process says it. */
+const withFallbacks = ({ fallbacks }: PlanError, failure: Failure): Failure => ({
+  ...failure,
+  message: [
+    failure.message,
+    ...fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${failureOf(node, reason).message}`)
+  ].join("; ")
+})
+
 const failed = (cause: Cause.Cause<unknown>): Outcome => {
   const error = Cause.squash(cause)
   const isKnown = error instanceof PlanError
   const place = isKnown ? error.node : error instanceof EffectUnknown ? error.node : ""
   const reason = isKnown ? error.reason : error
-  const failure = failureOf(place, reason)
+  const failure = isKnown ? withFallbacks(error, failureOf(place, reason)) : failureOf(place, reason)
   const isDefect = Cause.hasDies(cause) && !(error instanceof EffectUnknown)
   return { status: "Failed", text: "", pending: [], error: isDefect ? { ...failure, tag: "Defect" } : failure }
 }

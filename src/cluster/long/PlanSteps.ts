@@ -31,6 +31,8 @@ export const Step = Schema.TaggedUnion({
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
   /** An effect that isn't `idempotent` has failed. */
   PlaceFailed: { place: Schema.String },
+  /** All attempts of a node or a fallback have failed, the last one with `error`, so its own fallback begins. */
+  PlaceGivenUp: { place: Schema.String, error: Failure },
   /** A node has its output, or is skipped. */
   NodeEnded: { node: Schema.String, ended: Ended }
 })
@@ -48,7 +50,8 @@ const Open = Schema.Struct({
 })
 
 /**
- * Schema for how far a plan on a cluster is: how often it began, with which input last, how nodes ended since, and which places are open.
+ * Schema for how far a plan on a cluster is: how often it began, with which input last, how nodes ended since, which places are open, and
+ * with what those were given up whose fallbacks have begun. Plans that an earlier version stored lack the last one.
  *
  * @category schemas
  * @since 0.1.0
@@ -57,7 +60,8 @@ export const State = Schema.Struct({
   run: Schema.Int,
   input: Schema.optionalKey(Schema.Json),
   nodes: Schema.Record(Schema.String, Ended),
-  open: Schema.Record(Schema.String, Open)
+  open: Schema.Record(Schema.String, Open),
+  givenUp: Schema.optionalKey(Schema.Record(Schema.String, Failure))
 })
 
 /** How far a plan on a cluster is. */
@@ -76,14 +80,15 @@ const inPlace = (self: State, place: string, change: (open: typeof Open.Type) =>
 }
 
 const take = (self: State, step: Step): State => {
-  const { open } = self
+  const { givenUp = {}, open } = self
   switch (step._tag) {
     case "PlanBegun":
       return { run: self.run + 1, input: step.input, nodes: {}, open: {} }
     case "PlanResumed":
       return {
         ...self,
-        open: Record.map(without(open, (_, { isAgent }) => !isAgent), (open) => ({ ...open, isResumed: true }))
+        open: Record.map(without(open, (_, { isAgent }) => !isAgent), (open) => ({ ...open, isResumed: true })),
+        givenUp: {}
       }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
@@ -102,11 +107,14 @@ const take = (self: State, step: Step): State => {
     }
     case "PlaceFailed":
       return { ...self, open: without(open, (place) => place === step.place) }
+    case "PlaceGivenUp":
+      return { ...self, givenUp: { ...givenUp, [step.place]: step.error } }
     case "NodeEnded":
       return {
         ...self,
         nodes: { ...self.nodes, [step.node]: step.ended },
-        open: without(open, (place) => isOf(step.node, place))
+        open: without(open, (place) => isOf(step.node, place)),
+        givenUp: without(givenUp, (place) => isOf(step.node, place))
       }
   }
 }
