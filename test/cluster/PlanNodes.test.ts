@@ -222,9 +222,11 @@ describe("A node of a plan on a cluster", () => {
           ? Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
           : MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" }))
       )
-      const last = Plan.node("last", (_: string) => Effect.fail("no cache"), { idempotent: true })
+      const last = Plan.node("last", (_text: string) => Effect.fail("no cache"), { idempotent: true })
       const payment = Plan.agent(payer, { name: "payment", fallback: last })
-      const shop = Plan.node("shop", (_: string) => Effect.suspend(() => (begun++, new Down())), { fallback: payment })
+      const shop = Plan.node("shop", (_text: string) => Effect.suspend(() => (begun++, new Down())), {
+        fallback: payment
+      })
       const Report = ClusterPlan.make("Report", Plan.make({ nodes: [shop] }))
       const kit = Kit.toLayer({ pay: () => Effect.succeed("paid") })
       const layer = Layer.merge(kit, MockModel.layer(script))
@@ -255,7 +257,7 @@ describe("A node of a plan on a cluster", () => {
   it.live("whose fallback an earlier version began is continued by the fallback", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster
-      const down = Plan.node("first", (_: string) => Effect.die("It isn't begun again"), { fallback: payer })
+      const down = Plan.node("first", (_text: string) => Effect.die("It isn't begun again"), { fallback: payer })
       const Report = ClusterPlan.make("Report", Plan.make({ nodes: [down] }))
       const open = { "first/payer": { message: "m1", isAgent: true, isTold: false } }
       const state = { run: 1, input: "orders", nodes: {}, open }

@@ -140,7 +140,7 @@ export class Messages<State, Step> {
       Effect.gen({ self: this }, function*() {
         const { state } = journal.kept
         const forked: Array<Place> = []
-        const text = Steps.toText({ steps: [], state, forkOf: id })
+        const text = Steps.toText(this.#long.kind, { steps: [], state, forkOf: id })
         const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
         // The target comes first: if it exists, its agents' conversations are its own, also those that are still empty.
         if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))

@@ -18,7 +18,6 @@ import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Failure } from "../../domain/AgentStatus.ts"
-import { own } from "../../domain/OwnValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
@@ -30,6 +29,7 @@ import * as Run from "../../handoff/plan/Run.ts"
 import type { Answer } from "../Answer.ts"
 import * as Asking from "./Asking.ts"
 import { allWaiting, callsIn, type LongRun, type Outcome, type Play, waitingIn } from "./LongRun.ts"
+import * as Places from "./Places.ts"
 import { EffectUnknown, failureOf, outputToJson } from "./PlanFailure.ts"
 import { conversationsOf, fallbackOf, placeOf } from "./PlanPlaces.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
@@ -85,7 +85,7 @@ class Performance {
     if (later === undefined) return { ...node, run }
     const fallback = this.durable(later.node, name, later.place)
     // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
-    const failure = own(this.#play.state.givenUp ?? {}, place)
+    const failure = Places.get(this.#play.state.givenUp, place)
     if (failure !== undefined) return givenUp(node, fallback, () => Effect.fail(new AgentStopped({ failure })))
     // An earlier version didn't store what it had failed with.
     if (this.#hasBegun(later.node, later.place)) return { ...fallback, name: node.name }
@@ -98,7 +98,7 @@ class Performance {
 
   /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
   #hasBegun(node: Node, place: string): boolean {
-    const open = own(this.#play.state.open, place)
+    const open = Places.get(this.#play.state.open, place)
     if (open !== undefined && open.isResumed !== true) return true
     const later = fallbackOf(node, place)
     return later !== undefined && this.#hasBegun(later.node, later.place)
@@ -141,7 +141,7 @@ class Performance {
   #effect(node: Node, name: string, place: string): Node["run"] {
     const { message, state } = this.#play
     return (input) => {
-      if (own(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
+      if (Places.get(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
       const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
       const marked = node.isIdempotent ? Effect.void : this.keep([started])
       const running = Effect.flatMap(
@@ -163,7 +163,7 @@ class Performance {
 
   #agent(node: Node, name: string, place: string): Node["run"] {
     const { child, isClosed, message, state } = this.#play
-    const open = own(state.open, place)
+    const open = Places.get(state.open, place)
     const of = placeOf(place, state.run)
     const conversation = child(of)
     let attempt = 0
@@ -253,7 +253,7 @@ const failed = (cause: Cause.Cause<unknown>): Outcome => {
 
 const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Position => {
   const indices = indexOf(graph)
-  const ended = Object.entries(nodes).flatMap(([name, ended]) => {
+  const ended = HashMap.toEntries(nodes).flatMap(([name, ended]) => {
     const index = indices.get(name)
     return index === undefined ? [] : [[index, ended] as const]
   })
@@ -286,26 +286,35 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
   }) as Effect.Effect<Outcome, unknown>
 
 /** Makes a long run of a plan. */
-export const make = (definition: Definition): LongRun<State, Step> => ({
-  kind,
-  said: (input) => ({ _tag: "PlanBegun", input }),
-  resumed: { _tag: "PlanResumed" },
-  decided: ({ error, message, place }) => ({
-    _tag: "PlaceDecided",
-    place,
-    message,
-    ...(error === undefined ? undefined : { error })
-  }),
-  play: play(definition),
-  waiting: (state) =>
-    // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
-    Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
-      .toSorted((one, other) => other.place.length - one.place.length),
-  conversations: ({ run }) =>
-    Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
-  unknown: ({ open }) =>
-    Object.entries(open).flatMap(([place, { isAgent }]) =>
-      isAgent ? [] : [{ callId: place, name: place, path: [place] }]
-    ),
-  show: ({ input, nodes }) => Effect.succeed({ ...(input === undefined ? undefined : { input }), nodes } as Schema.Json)
-})
+export const make = (definition: Definition): LongRun<State, Step> => {
+  const order = indexOf(definition.graph)
+  return {
+    kind,
+    said: (input) => ({ _tag: "PlanBegun", input }),
+    resumed: { _tag: "PlanResumed" },
+    decided: ({ error, message, place }) => ({
+      _tag: "PlaceDecided",
+      place,
+      message,
+      ...(error === undefined ? undefined : { error })
+    }),
+    play: play(definition),
+    waiting: (state) =>
+      // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
+      Places.entries(state.open, order).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
+        .toSorted((one, other) => other.place.length - one.place.length),
+    conversations: ({ run }) =>
+      Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
+    unknown: ({ open }) =>
+      Places.entries(open, order).flatMap(([place, { isAgent }]) =>
+        isAgent ? [] : [{ callId: place, name: place, path: [place] }]
+      ),
+    show: ({ input, nodes }) =>
+      Effect.succeed(
+        {
+          ...(input === undefined ? undefined : { input }),
+          nodes: Object.fromEntries(Places.inOrder(HashMap.toEntries(nodes), order))
+        } as Schema.Json
+      )
+  }
+}

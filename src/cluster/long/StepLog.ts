@@ -50,7 +50,7 @@ export class StepLog<State, Step> {
 
   /** Closes the log, and first stores its state whole, so that the next owner has less to read. */
   get end(): Effect.Effect<void> {
-    return this.#writer.end(() => Steps.toText(this.kept), this.kept.steps)
+    return this.#writer.end(() => Steps.toText(this.#kind, this.kept), this.kept.steps)
   }
 
   /** Keeps steps, and the calls of which nobody knows whether they took effect. */
@@ -79,7 +79,7 @@ export class StepLog<State, Step> {
       const answer = answerIn?.(before)
       const next = Steps.take(this.#kind, before, entry)
       const written = this.#writer.write({
-        text: Steps.toText(entry),
+        text: Steps.toText(this.#kind, entry),
         lastEvent: next.steps,
         taken: entry.taken,
         answered: entry.answered,
@@ -88,7 +88,7 @@ export class StepLog<State, Step> {
       return Effect.flatMap(written, () => {
         this.kept = next
         entry.steps.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before.steps + at + 1, event }))
-        return this.#writer.snapshot(() => Steps.toText(this.kept), this.kept.steps)
+        return this.#writer.snapshot(() => Steps.toText(this.#kind, this.kept), this.kept.steps)
       })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))

@@ -3,7 +3,7 @@
  * function here is pure.
  *
  * A long run is a plan or a dialogue on a cluster. Its agents have conversations of their own there, so its log holds only what goes on
- * between them, as steps. Steps and states are JSON.
+ * between them, as steps, which are JSON.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
 import { UnknownCall } from "../UnknownCall.ts"
 
-/** How a kind of long run begins, how a step changes its state, and how both are read. Both are JSON as they are. */
+/** How a kind of long run begins, how a step changes its state, and how both are read. Steps are JSON as they are. */
 export interface Kind<State, Step> {
   readonly begin: State
   readonly take: (state: State, step: Step) => State
@@ -111,7 +111,10 @@ export const stepFromJson = <State, Step>({ step }: Kind<State, Step>, json: unk
 export const stepToJson = <Step>(step: Step): Schema.Json => step as Schema.Json
 
 /** Writes an entry, or what is kept. */
-export const toText = <State, Step>(value: Entry<State, Step> | Kept<State>): string => JSON.stringify(value)
+export const toText = <State, Step>(
+  { state: schema }: Kind<State, Step>,
+  { state, ...value }: Entry<State, Step> | Kept<State>
+): string => JSON.stringify(state === undefined ? value : { ...value, state: Schema.encodeSync(schema)(state) })
 
 /** Reads an entry, or says what can't be read. */
 export const entryFromText = <State, Step>(
