@@ -10,6 +10,7 @@ import * as Runs from "../../examples/backend/service/Runs.ts"
 import * as Store from "../../examples/backend/store/Store.ts"
 import { alone, assistant, boss, gate, gated } from "./assistant.ts"
 import { folder, isEnd, type Kept, logging, serve, settings } from "./serving.ts"
+import { backings } from "./store/backings.ts"
 import { type Failing, failing } from "./stores.ts"
 
 /** Until the cluster has looked for messages without an answer. */
@@ -145,33 +146,6 @@ describe("a run", () => {
         assert.deepEqual(kept, [])
       }))
   }
-
-  it.live(
-    "that began behind the removal of its conversation is removed by the next instance, if its own one died",
-    () =>
-      Effect.gen(function*() {
-        const store = yield* folder()
-        const sql = Context.get(store.context, SqlClient.SqlClient)
-        const { agents, asked } = gated()
-        const one = yield* serve({ agents, store, settings: { grace: Duration.zero } })
-        const { conversations, id } = yield* one.begin()
-        const other = yield* one.open()
-        yield* conversations.say({ params: other.params, payload: { text: "Hello" } })
-        yield* asked
-        yield* one.stop
-        // As if it had died before it looked again whether the conversation is still there.
-        yield* sql`DELETE FROM backend_conversations WHERE id = ${id}`
-        const two = yield* serve({ agents: assistant(MockModel.make(() => "Hello.")), store })
-        yield* Effect.repeat(
-          Effect.delay(sql`SELECT conversation FROM troupe_conversation_log WHERE conversation = ${`Desk/${id}`}`, 50),
-          { until: (kept) => kept.length === 0, times: 100 }
-        )
-        const kept = yield* sql<{ readonly id: string }>`SELECT id FROM troupe_conversations`
-        assert.deepEqual(kept.map(({ id }) => id), [`Desk/${other.id}`])
-        assert.strictEqual((yield* two.fetch(`/v1/conversations/${other.id}`)).status, 200)
-      }),
-    20_000
-  )
 
   it.live("tells of its failure, and can be resumed", () =>
     Effect.gen(function*() {
@@ -324,6 +298,33 @@ describe("a run", () => {
       assert.strictEqual((yield* serving.fetch("/health")).status, 200)
     }))
 })
+
+for (const backing of backings) {
+  backing.describe(`a run that began behind the removal of its conversation, ${backing.name}`, () => {
+    it.live("is removed by the next instance, if its own one died", () =>
+      Effect.gen(function*() {
+        const store = yield* (yield* backing.make).open()
+        const sql = Context.get(store.context, SqlClient.SqlClient)
+        const { agents, asked } = gated()
+        const one = yield* serve({ agents, store, settings: { grace: Duration.zero } })
+        const { conversations, id } = yield* one.begin()
+        const other = yield* one.open()
+        yield* conversations.say({ params: other.params, payload: { text: "Hello" } })
+        yield* asked
+        yield* one.stop
+        // As if it had died before it looked again whether the conversation is still there.
+        yield* sql`DELETE FROM backend_conversations WHERE id = ${id}`
+        const two = yield* serve({ agents: assistant(MockModel.make(() => "Hello.")), store })
+        yield* Effect.repeat(
+          Effect.delay(sql`SELECT conversation FROM troupe_conversation_log WHERE conversation = ${`Desk/${id}`}`, 50),
+          { until: (kept) => kept.length === 0, times: 400 }
+        )
+        const kept = yield* sql<{ readonly id: string }>`SELECT id FROM troupe_conversations`
+        assert.deepEqual(kept.map(({ id }) => id), [`Desk/${other.id}`])
+        assert.strictEqual((yield* two.fetch(`/v1/conversations/${other.id}`)).status, 200)
+      }), 40_000)
+  })
+}
 
 describe("the limit of a tenant's runs", () => {
   /** An assistant whose guardrail and whose model each wait until they may go on. */
