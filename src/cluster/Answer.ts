@@ -21,7 +21,7 @@ const Waiting = Schema.Struct({ ...UnknownCall.fields, params: Schema.Json })
  * - `Waiting`: calls await approval (`pending`) or their results (`awaited`)
  * - `Failed`: the run failed with `error`, and can be resumed. If it failed before it began, for example because the services of the
  *   conversation couldn't be made, what the user said wasn't added: say it again, with another key
- * - `Cancelled`: somebody cancelled the message
+ * - `Cancelled`: somebody cancelled the message. If that was before it was stored, what the user said wasn't added
  * - `Stopped`: the run was interrupted in another way, and can be resumed
  *
  * `text` is empty unless the status is `Complete`. A plan that is `Complete` has its `output`, and the same as JSON in `text`.
@@ -50,6 +50,26 @@ export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 export interface RunFailure {
   readonly tag: string
   readonly message: string
+}
+
+/**
+ * An answer as it is stored. `hasBegun` says of a cancelled message that it had begun: its events may be gone, and one that hadn't begun has
+ * none. Of messages that were answered before this was stored, nothing says it.
+ */
+interface StoredAnswer extends Answer {
+  readonly hasBegun?: true
+}
+
+/** Writes an answer for the store. */
+export const toText = (answer: Answer, hasBegun: boolean): string => {
+  const stored: StoredAnswer = hasBegun && answer.status === "Cancelled" ? { ...answer, hasBegun } : answer
+  return JSON.stringify(stored)
+}
+
+/** Reads an answer, which `toText` has written, and whether it says that its message had begun. */
+export const fromText = (text: string): { readonly answer: Answer; readonly hasBegun: boolean } => {
+  const { hasBegun = false, ...answer } = JSON.parse(text) as StoredAnswer
+  return { answer, hasBegun }
 }
 
 const statusOf = ({ status }: AgentState.AgentState, isWaiting: boolean): Answer["status"] =>

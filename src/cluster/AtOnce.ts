@@ -28,7 +28,8 @@ export interface Client<out X = ClusterError> {
 
   /**
    * Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. What is
-   * being taken in begins first, so `Resume` continues it, unless `around` holds its run back. Whatever it waits for is cancelled too.
+   * being taken in begins first, so `Resume` continues it, and whatever it waits for is cancelled too. If `around` holds its run back, its
+   * `begin` fails with `NotBegun`, and can be sent again with the same key.
    */
   readonly stop: Effect.Effect<boolean, ConversationError | X>
 

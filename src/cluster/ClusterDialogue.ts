@@ -24,9 +24,11 @@ import * as DialoguePlay from "./long/DialoguePlay.ts"
 import { kind, type Step } from "./long/DialogueSteps.ts"
 import * as Serve from "./long/Serve.ts"
 import * as Steps from "./long/Steps.ts"
+import { UnknownParticipant } from "./long/UnknownParticipant.ts"
 import * as Protocol from "./Protocol.ts"
 
 export { Step } from "./long/DialogueSteps.ts"
+export { UnknownParticipant } from "./long/UnknownParticipant.ts"
 
 /**
  * The client of a dialogue, from anywhere in the cluster. `say` says something to all participants. Its answer comes when the dialogue
@@ -38,7 +40,10 @@ export { Step } from "./long/DialogueSteps.ts"
 export interface Client<in Name extends string, out E = unknown>
   extends Client_.Client<Input, AnswerOf<E>, DialogueState, Step>
 {
-  /** Returns a participant's own conversation: its state, and its events while it speaks. */
+  /**
+   * Returns a participant's own conversation: its state, and its events while it speaks. Throws `UnknownParticipant` for a name that isn't a
+   * participant's.
+   */
   readonly participant: (name: Name) => Pick<ConversationClient, "state" | "events">
 }
 
@@ -84,9 +89,14 @@ export const make = <Name extends string, Participant extends string, E, R>(
     const clientOf = yield* entity.client
     const clients = new Map<string, (id: string) => Client_.Requests>()
     for (const [place, child] of entities) clients.set(place, yield* child.client)
+    const participant = (id: string) => (name: string) => {
+      const childOf = clients.get(name)
+      if (childOf === undefined) throw new UnknownParticipant({ participant: name, available: [...clients.keys()] })
+      return Client_.make(id, childOf(id), Conversation.codec)
+    }
     return (id: string) => ({
       ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)),
-      participant: (name: Participant) => Client_.make(id, clients.get(name)!(id), Conversation.codec)
+      participant: participant(id)
     })
   })
   return {

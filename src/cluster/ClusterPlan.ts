@@ -16,6 +16,7 @@ import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as ForeignValue from "../domain/ForeignValue.ts"
+import { countOf } from "../domain/InvalidLimit.ts"
 import { PlanMismatch } from "../handoff/plan/PlanError.ts"
 import { definitionOf, type Plan } from "../handoff/plan/PlanType.ts"
 import { Results } from "../handoff/plan/Results.ts"
@@ -54,7 +55,7 @@ export interface Client<in Input, out Output, out E = unknown>
   /**
    * Returns the conversation of a node's agent: its state, and its events while it runs. The name of a fallback is `node/fallback`. If the
    * plan was begun several times, `run` says which of them, from 1 on; 1 by default. Throws `PlanMismatch` for a name that isn't an
-   * agent's.
+   * agent's, and `InvalidLimit` for a `run` that isn't a whole number from 1 on.
    */
   readonly node: (name: string, run?: number) => Pick<ConversationClient, "state" | "events">
 }
@@ -114,7 +115,7 @@ export const make = <Name extends string, Input, Output, E, R>(
     const node = (id: string) => (name: string, run = 1) => {
       const childOf = clients.get(name)
       if (childOf === undefined) throw new PlanMismatch({ node: name, available: [...clients.keys()] })
-      const childId = `${id}/${run}`
+      const childId = `${id}/${countOf("run", run, 1)}`
       return Client_.make(childId, childOf(childId), Conversation.codec)
     }
     return (id: string) => ({ ...Client_.make(id, clientOf(id), codec, Conversation.idOf(name, id)), node: node(id) })

@@ -59,6 +59,7 @@ export {
   ConversationUnreadable,
   DefinitionChanged,
   EventsGone,
+  ForkUnfinished,
   NotBegun,
   Reason,
   WaitsForItself

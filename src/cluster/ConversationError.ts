@@ -52,6 +52,18 @@ export class ConversationExists extends ErrorClass<ConversationExists>("troupe/c
 }, ({ id }) => `There is a conversation "${id}" already`) {}
 
 /**
+ * The plan or the dialogue is being forked from `from`, and some of its agents' conversations may still be missing. If the fork was given
+ * up, `remove` it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ForkUnfinished extends ErrorClass<ForkUnfinished>("troupe/cluster")("ForkUnfinished", {
+  id: Schema.String,
+  from: Schema.String
+}, ({ from, id }) => `"${id}" isn't whole yet: it is being forked from "${from}"`) {}
+
+/**
  * Something is under way in the conversation, so nothing was begun. `say` and `post` wait for their turn instead.
  *
  * @category errors
@@ -114,6 +126,7 @@ export const Reason = Schema.Union([
   DefinitionChanged,
   ConversationUnreadable,
   ConversationExists,
+  ForkUnfinished,
   ConversationBusy,
   NotBegun,
   EventsGone,

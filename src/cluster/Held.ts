@@ -4,6 +4,8 @@
  * A log that is lost, because another runner has claimed it or the store doesn't answer, is opened anew and its message handled again,
  * unless this runner is to leave: then the message is left for the next one. If a runner dies, the next one does just the same.
  *
+ * A log in which nothing is stored is held only as long as it is used: a fork may begin it.
+ *
  * @since 0.1.0
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
@@ -24,7 +26,12 @@ export interface Options {
 
 /** What is open: its log can be closed, and then nothing more is stored. */
 export interface Open {
-  readonly journal: { readonly isClosed: boolean; readonly close: () => void; readonly end: Effect.Effect<void> }
+  readonly journal: {
+    readonly isClosed: boolean
+    readonly isEmpty: boolean
+    readonly close: () => void
+    readonly end: Effect.Effect<void>
+  }
 }
 
 /** Why a message can't be handled. A session's error means that the log is lost, unless the message or the stored state is at fault. */
@@ -58,6 +65,7 @@ export class Held<Live extends Open> {
   readonly #closing: (live: Live) => Effect.Effect<void>
   readonly #alone = Semaphore.makeUnsafe(1)
   #live: Live | undefined
+  #users = 0
   #removed = Deferred.makeUnsafe<void>()
 
   constructor(options: Options, opening: Effect.Effect<Live, Failure>, closing: (live: Live) => Effect.Effect<void>) {
@@ -73,7 +81,7 @@ export class Held<Live extends Open> {
 
   /** Does something with the log, and does it again each time the log is lost. */
   with<A>(f: (live: Live) => Effect.Effect<A, Failure>): Effect.Effect<A, ConversationError> {
-    return Effect.catch(Effect.flatMap(this.#open(), f), (error) => {
+    return Effect.catch(this.#using(Effect.flatMap(this.#open(), f)), (error) => {
       const { id, isLeaving, patience } = this.#options
       const told = errorOf(id, error)
       if (told !== undefined) return Effect.fail(told)
@@ -109,6 +117,17 @@ export class Held<Live extends Open> {
   /** Ends when what is kept is removed. */
   get removed(): Effect.Effect<void> {
     return Effect.suspend(() => Deferred.await(this.#removed))
+  }
+
+  /** Does something with the log, and lets go of one that is empty when nobody else does anything with it. */
+  #using<A, E>(self: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    const leaving = Effect.suspend(() =>
+      --this.#users === 0 && this.#live?.journal.isEmpty === true ? this.close() : Effect.void
+    )
+    return Effect.suspend(() => {
+      this.#users++
+      return Effect.ensuring(self, leaving)
+    })
   }
 
   #open(): Effect.Effect<Live, Failure> {

@@ -131,6 +131,11 @@ export class Journal {
     return this.#writer.isClosed
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.#writer.isEmpty
+  }
+
   /** Closes the log: nothing more is stored. */
   close(): void {
     this.#writer.close()
@@ -209,7 +214,9 @@ export class Journal {
         lastEvent: next.events,
         taken: whole.taken,
         answered: whole.answered,
-        answer: answer === undefined ? undefined : JSON.stringify(answer)
+        answer: answer === undefined
+          ? undefined
+          : Answer.toText(answer, whole.taken !== whole.answered || whole.events.length > 0)
       })
       return Effect.flatMap(written, () => {
         this.kept = next

@@ -70,6 +70,11 @@ export class LogWriter {
     this.#snapshotSize = snapshot?.text.length ?? 0
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.#revision === 0
+  }
+
   /** Closes the writer: nothing is written from now on. */
   close(): void {
     this.isClosed = true

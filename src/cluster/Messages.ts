@@ -22,7 +22,7 @@ import { NotAwaitingApproval, pendingApprovals } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 import type { Activation, Live } from "./Activation.ts"
-import type { Answer, RunFailure } from "./Answer.ts"
+import { type Answer, fromText, type RunFailure } from "./Answer.ts"
 import type { Kind } from "./Beginning.ts"
 import { ConversationError, ConversationExists, NotBegun } from "./ConversationError.ts"
 import type { Failure } from "./Held.ts"
@@ -30,7 +30,7 @@ import * as Journal from "./Journal.ts"
 import * as Kept from "./Kept.ts"
 import { unavailable, unreadable } from "./LogWriter.ts"
 import * as Protocol from "./Protocol.ts"
-import type { ConversationStoreError, Service } from "./store/Stored.ts"
+import type { ConversationStoreError, Service, Taken } from "./store/Stored.ts"
 
 /** An operation of a session that runs the agent. */
 type Running = Stream.Stream<AgentEvent, unknown>
@@ -45,6 +45,8 @@ interface Run {
   readonly key: string
   readonly fiber: Fiber.Fiber<unknown, unknown>
   readonly isAnswered: () => boolean
+  /** Ends a run that `around` holds back, and returns whether it did. */
+  readonly withdraw: () => boolean
 }
 
 /** Returns the error of a run that failed and stored no answer, or `undefined` if it didn't fail. */
@@ -53,10 +55,11 @@ const notBegun = (exit: Exit.Exit<unknown, unknown>): RunFailure | undefined =>
     ? undefined
     : failureOf(Cause.map(exit.cause, (error) => isSessionError(error) ? error.reason : error))
 
-/** Returns the number of the last event before a stored answer that says that its message was cancelled. */
-const cancelledAt = (answer: string | undefined): number | undefined => {
-  const { cursor, status } = answer === undefined ? {} : JSON.parse(answer) as Partial<Answer>
-  return status === "Cancelled" ? cursor : undefined
+/** Checks whether a stored answer says that its message was cancelled in this entry, and doesn't say that it had begun. */
+const isCancelledIn = ({ lastEvent }: Taken, text: string | undefined): boolean => {
+  if (text === undefined) return false
+  const { answer, hasBegun } = fromText(text)
+  return answer.status === "Cancelled" && answer.cursor === lastEvent && !hasBegun
 }
 
 const refused = (error: NotAwaitingApproval | NotAwaitingResult | Session.SessionError): Failure =>
@@ -114,15 +117,14 @@ export class Messages {
   /**
    * Returns the number of the last event before a message that was taken. If the message's events were removed since, returns a number
    * after which reading fails with `EventsGone`. Returns `undefined` for a message that wasn't taken, or was cancelled before it began.
-   * Without its events, a message whose first entry also has its cancelled end looks the same, so the result is `undefined` too.
    */
   cursorOf(key: string): Effect.Effect<number | undefined, Session.SessionError> {
     return Effect.flatMap(this.#reading(this.#store.find(this.#id, key)), ({ answer, taken }) => {
       if (taken === undefined) return Effect.succeed(undefined)
-      const endedThere = cancelledAt(answer) === taken.lastEvent
-      if (taken.text === "") return Effect.succeed(endedThere ? undefined : Math.max(0, taken.lastEvent - 1))
+      const isCancelled = isCancelledIn(taken, answer)
+      if (taken.text === "") return Effect.succeed(isCancelled ? undefined : Math.max(0, taken.lastEvent - 1))
       return Effect.mapBoth(Effect.fromResult(Kept.entryFromText(taken.text)), {
-        onSuccess: ({ events }) => events.length === 0 && endedThere ? undefined : taken.lastEvent - events.length,
+        onSuccess: ({ events }) => events.length === 0 && isCancelled ? undefined : taken.lastEvent - events.length,
         onFailure: unreadable(this.#id)
       })
     })
@@ -187,6 +189,11 @@ export class Messages {
         return last === undefined || last.status === "Cancelled"
       })
     )
+  }
+
+  /** Ends the run of a message if `around` holds it back: nothing is stored of the message then. Returns whether it did. */
+  withdraw(key: string): boolean {
+    return this.#running?.key === key && this.#running.withdraw()
   }
 
   /** Returns the stored state. */
@@ -262,16 +269,32 @@ export class Messages {
   /** Runs something under a key, so that it can be cancelled. If the message itself is interrupted, the next owner handles it. */
   #run(live: Live, key: string, isOffered: boolean, running: Running): Effect.Effect<Answer, Failure> {
     const { journal } = live
+    let hasEntered = false
+    let isWithdrawn = false
     // An observer sees a piece before anything behind it is stored.
     const told = Observer.observe(Stream.runDrain(running), (event) =>
       Effect.sync(() => {
         if (Journal.isPiece(event)) journal.tellPiece(event)
       }))
+    const entering = Effect.suspend(() => {
+      hasEntered = true
+      return told
+    })
     const ending = Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function*() {
         // The run may not be interrupted by its parent before the journal is closed.
-        const fiber = yield* Effect.forkChild(Effect.suspend(() => this.#around(told)), { startImmediately: true })
-        this.#running = { key, fiber, isAnswered: () => journal.answered?.key === key }
+        const fiber = yield* Effect.forkChild(Effect.suspend(() => this.#around(entering)), { startImmediately: true })
+        this.#running = {
+          key,
+          fiber,
+          isAnswered: () => journal.answered?.key === key,
+          withdraw: () => {
+            if (hasEntered) return false
+            isWithdrawn = true
+            fiber.interruptUnsafe()
+            return true
+          }
+        }
         const cancelling = journal.kept.cancelled.has(key) ? Fiber.interrupt(fiber) : Effect.void
         const exit = yield* Effect.onInterrupt(
           restore(Effect.andThen(cancelling, Fiber.await(fiber))),
@@ -288,7 +311,7 @@ export class Messages {
     return Effect.flatMap(ending, (exit) =>
       journal.answered?.key === key
         ? Effect.succeed(journal.answered.answer)
-        : this.#unanswered(live, key, isOffered, exit))
+        : this.#unanswered(live, key, isOffered, exit, isWithdrawn))
   }
 
   /**
@@ -299,20 +322,21 @@ export class Messages {
     { journal }: Live,
     key: string,
     isOffered: boolean,
-    exit: Exit.Exit<unknown, unknown>
+    exit: Exit.Exit<unknown, unknown>,
+    isWithdrawn = false
   ): Effect.Effect<Answer, Failure> {
     const error = notBegun(exit)
     const { cancelled, message } = journal.kept
     if (!isOffered || Exit.isSuccess(exit) || journal.isClosed || message === key || cancelled.has(key)) {
       return journal.answer(key, error)
     }
-    const issue = error?.message ?? "its run was interrupted"
+    const issue = isWithdrawn ? "it was stopped before it was stored" : error?.message ?? "its run was interrupted"
     return Effect.fail(new ConversationError({ reason: new NotBegun({ id: this.#id, issue }) }))
   }
 
   #find(key: string) {
     return Effect.map(this.#reading(this.#store.find(this.#id, key)), ({ answer }) => ({
-      answer: answer === undefined ? undefined : JSON.parse(answer) as Answer
+      answer: answer === undefined ? undefined : fromText(answer).answer
     }))
   }
 

@@ -158,7 +158,8 @@ export class Offers {
 
   /**
    * Stops a message. One that hasn't begun yet would leave nothing of what was said if its key were cancelled, so it begins first, and what
-   * it waits for is cancelled. The messages behind it may be under way when it has ended.
+   * it waits for is cancelled. If what stands around its run holds it back, it is refused instead, and its key can be used again. The messages
+   * behind it may be under way when it has ended.
    */
   #stopped(key: string): Effect.Effect<boolean, ConversationError> {
     const hasBegun = (live: Live) => this.#messages.running === key || live.journal.kept.message === key
@@ -167,8 +168,12 @@ export class Offers {
       const ahead = waits(live) ? this.#underWay(live).find((other) => other !== key) : undefined
       return ahead === undefined ? Effect.void : this.#messages.cancel(ahead)
     })
+    const cancelIt = this.#activation.with((live) => {
+      if (this.#offer?.key === key && this.#messages.withdraw(key)) return Effect.void
+      return hasBegun(live) ? this.#messages.cancel(key) : Effect.void
+    })
     return this.#until((live) => !waits(live), cancelAhead).pipe(
-      Effect.andThen(this.#activation.with((live) => hasBegun(live) ? this.#messages.cancel(key) : Effect.void)),
+      Effect.andThen(cancelIt),
       Effect.andThen(this.#until((live) => !this.#underWay(live).includes(key))),
       Effect.as(true)
     )

@@ -68,7 +68,7 @@ export const reopen = (self: AgentState): AgentState => {
 }
 
 /** Checks whether a guardrail blocked what a user said last. */
-const isBlocked = ({ conversation: { turns } }: AgentState): boolean => {
+export const isBlocked = ({ conversation: { turns } }: AgentState): boolean => {
   const last = turns.findLast((turn) => turn._tag === "User" && turn.mode === undefined)
   return last?._tag === "User" && last.blocked !== undefined
 }

@@ -46,7 +46,18 @@ describe("bad input", () => {
         [400, messages, post(`{"text":"x","key":""}`), ["payload", "key"]],
         [400, messages, post(`{"text":"x","key":{"a":1}}`), ["payload", "key"]],
         [400, messages, post(`${"[".repeat(30_000)}${"]".repeat(30_000)}`), ["payload"]],
-        [400, messages, { method: "POST", body: new Uint8Array([0xff, 0xfe, 0x7b]), headers: json }, ["payload"]],
+        [400, messages, { method: "POST", body: new Uint8Array([0xff, 0xfe, 0x7b]), headers: json }],
+        // A text whose last byte isn't UTF-8, and one that ends in the middle of a character.
+        ...[[0xff], [0xe2, 0x82]].map((bytes): typeof table[number] => [
+          400,
+          messages,
+          {
+            method: "POST",
+            body: Buffer.concat([Buffer.from(`{"text":"x`), Buffer.from(bytes), Buffer.from(`"}`)]),
+            headers: json
+          },
+          []
+        ]),
         [400, decisions, post(`{"decision":"maybe"}`), ["payload"], colleague],
         [400, decisions, post(JSON.stringify({ decision: "deny", reason: "x".repeat(1001) })), [], colleague],
         [413, decisions, post("x".repeat(64 * 1024 + 1)), [], colleague],

@@ -1,11 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { Agent, AgentState, Guardrail } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import { Settings } from "../../examples/backend/config.ts"
 import * as Agents from "../../examples/backend/service/Agents.ts"
+import * as Runs from "../../examples/backend/service/Runs.ts"
+import * as Store from "../../examples/backend/store/Store.ts"
 import { alone, assistant, boss, gate, gated } from "./assistant.ts"
-import { folder, isEnd, type Kept, logging, serve } from "./serving.ts"
+import { folder, isEnd, type Kept, logging, serve, settings } from "./serving.ts"
+import { backings } from "./store/backings.ts"
 import { type Failing, failing } from "./stores.ts"
 
 /** Until the cluster has looked for messages without an answer. */
@@ -294,6 +299,33 @@ describe("a run", () => {
     }))
 })
 
+for (const backing of backings) {
+  backing.describe(`a run that began behind the removal of its conversation, ${backing.name}`, () => {
+    it.live("is removed by the next instance, if its own one died", () =>
+      Effect.gen(function*() {
+        const store = yield* (yield* backing.make).open()
+        const sql = Context.get(store.context, SqlClient.SqlClient)
+        const { agents, asked } = gated()
+        const one = yield* serve({ agents, store, settings: { grace: Duration.zero } })
+        const { conversations, id } = yield* one.begin()
+        const other = yield* one.open()
+        yield* conversations.say({ params: other.params, payload: { text: "Hello" } })
+        yield* asked
+        yield* one.stop
+        // As if it had died before it looked again whether the conversation is still there.
+        yield* sql`DELETE FROM backend_conversations WHERE id = ${id}`
+        const two = yield* serve({ agents: assistant(MockModel.make(() => "Hello.")), store })
+        yield* Effect.repeat(
+          Effect.delay(sql`SELECT conversation FROM troupe_conversation_log WHERE conversation = ${`Desk/${id}`}`, 50),
+          { until: (kept) => kept.length === 0, times: 400 }
+        )
+        const kept = yield* sql<{ readonly id: string }>`SELECT id FROM troupe_conversations`
+        assert.deepEqual(kept.map(({ id }) => id), [`Desk/${other.id}`])
+        assert.strictEqual((yield* two.fetch(`/v1/conversations/${other.id}`)).status, 200)
+      }), 40_000)
+  })
+}
+
 describe("the limit of a tenant's runs", () => {
   /** An assistant whose guardrail and whose model each wait until they may go on. */
   const slow = Effect.gen(function*() {
@@ -357,6 +389,34 @@ describe("the limit of a tenant's runs", () => {
       yield* serving.until(first.id, isEnd)
       yield* say
       yield* serving.until(second.id, isEnd)
+    }))
+
+  it.effect("counts what takes long to begin, until it is known whether it has", () =>
+    Effect.gen(function*() {
+      const { context } = yield* folder()
+      const limited = Layer.succeed(Settings, { ...settings, limits: { ...settings.limits, runs: 1 } })
+      yield* Effect.gen(function*() {
+        const store = yield* Store.Store
+        const runs = yield* Runs.Runs
+        yield* Effect.forEach(["1", "2"], (id) => store.create("ada", id))
+        const may = yield* Deferred.make<void>()
+        const slow = Effect.andThen(Deferred.await(may), Effect.fail("refused"))
+        const beginning = yield* Effect.forkChild(Effect.exit(runs.begin("ada", "1", slow)), { startImmediately: true })
+        const other = Effect.exit(runs.begin("ada", "2", Effect.succeed({ cursor: 0, isNew: true })))
+        for (let at = 0; at < 10; at++) {
+          yield* TestClock.adjust("9 seconds")
+          const refused = yield* other
+          assert.include(JSON.stringify(refused), "\"limit\":\"runs\"")
+          // Whoever asked for it may leave.
+          if (at === 4) yield* Fiber.interrupt(beginning)
+        }
+        yield* Deferred.succeed(may, undefined)
+        yield* Effect.repeat(Effect.yieldNow, { times: 20 })
+        assert.isTrue(Exit.isSuccess(yield* other))
+      }).pipe(
+        Effect.provide(Runs.layer.pipe(Layer.provideMerge(Store.layer), Layer.provide(limited))),
+        Effect.provideContext(context)
+      )
     }))
 
   it.live("doesn't count what was refused", () =>

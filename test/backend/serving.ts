@@ -26,7 +26,8 @@ export const tokenOf = (who: string): string => `${who}-has-a-long-token`
 /** Who decides in a tenant. */
 export const colleagueOf = (tenant: string): string => `${tenant}-colleague`
 
-const settings: Values = {
+/** The settings of the service in tests. */
+export const settings: Values = {
   host: "127.0.0.1",
   port: 0,
   data: "",

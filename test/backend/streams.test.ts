@@ -87,6 +87,13 @@ describe("a stream of events", () => {
       })
       assert.strictEqual(preferred.status, 200)
       yield* Effect.promise(async () => preferred.body?.cancel())
+      const ahead = yield* serving.fetch(`/v1/conversations/${id}/events?after=${cursor + 1}`)
+      assert.deepInclude(yield* Effect.promise(() => ahead.json()), {
+        type: "urn:troupe-backend:cursor-ahead",
+        status: 400,
+        cursor: cursor + 1,
+        last: cursor
+      })
     }))
 
   it.live("says that it lives while nothing happens, and isn't kept or packed on the way", () =>

@@ -147,6 +147,50 @@ describe("What a conversation takes in at once", () => {
       assert.isFalse((yield* chat.begin(hello, { key: "m2" })).isNew)
     }))
 
+  it.live("has begun under its key also when it was cancelled in the same moment and its entry is gone", () =>
+    Effect.gen(function*() {
+      const Desk = Conversation.make("Desk", clerk, { keepEvents: 0 })
+      const two = MockModel.queue(MockResponse.all(
+        MockResponse.toolCall("pay", {}, { id: "p1" }),
+        MockResponse.toolCall("pay", {}, { id: "p2" })
+      ))
+      const needs = Layer.merge(handlers, MockModel.layer(two))
+      const { start, store } = yield* makeCluster
+      const [storing, looked] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const { append, find } = store
+      Object.assign(store, {
+        find: (id: string, key: string) =>
+          Effect.tap(
+            find(id, key),
+            () => Deferred.isDoneUnsafe(storing) ? Deferred.succeed(looked, undefined) : Effect.void
+          ),
+        append: (entry: ConversationStore.Append) =>
+          entry.taken !== "k1" ? append(entry) : Deferred.succeed(storing, undefined).pipe(
+            Effect.andThen(Deferred.await(looked)),
+            Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 50 })),
+            Effect.andThen(append(entry))
+          )
+      })
+      const one = yield* start(Desk.layer, needs)
+      const first = (yield* one.provide(Desk.client))("1")
+      const { pending } = yield* first.say("Hello", { key: "m1" })
+      const approval = { _tag: "Approve", callId: pending[0]!.callId, together: true } as const
+      const beginning = yield* Effect.forkChild(first.begin(approval, { key: "k1" }))
+      yield* Deferred.await(storing)
+      assert.isTrue(yield* first.cancel("k1"))
+      assert.isTrue((yield* Fiber.join(beginning)).isNew)
+      const answer = yield* first.say("Hello", { key: "k1" })
+      assert.deepStrictEqual([answer.status, answer.pending.length], ["Cancelled", 1])
+      assert.notProperty(answer, "hasBegun")
+      yield* one.end
+      assert.deepStrictEqual((yield* store.find("Desk/1", "k1")).taken, { lastEvent: answer.cursor, text: "" })
+      const next = yield* start(Desk.layer, needs)
+      const chat = (yield* next.provide(Desk.client))("1")
+      const { cursor, isNew } = yield* chat.begin(approval, { key: "k1" })
+      assert.isFalse(isNew)
+      assert.strictEqual(reasonOf(yield* Effect.flip(Stream.runDrain(chat.events({ after: cursor })))), "EventsGone")
+    }))
+
   it.live("is in the log when it is answered, once for each key, and refused while something is under way", () =>
     Effect.gen(function*() {
       const { asked, go, model } = yield* gate
@@ -241,6 +285,56 @@ describe("What a conversation takes in at once", () => {
       yield* go
       yield* chat.begin({ _tag: "Resume" })
       assert.strictEqual((yield* idle(chat)).state.conversation.turns.at(-1)?._tag, "Assistant")
+    }))
+
+  it.live("is refused, with its key unused, if it is stopped while its run is held back", () =>
+    Effect.gen(function*() {
+      const [held, may] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const Desk = Conversation.make("Desk", clerk, {
+        around: () => (run) =>
+          Deferred.succeed(held, undefined).pipe(Effect.andThen(Deferred.await(may)), Effect.andThen(run))
+      })
+      yield* Effect.gen(function*() {
+        const chat = (yield* Desk.client)("1")
+        const hello = { _tag: "Say", input: "Hello" } as const
+        const beginning = yield* Effect.forkChild(Effect.flip(chat.begin(hello, { key: "m1" })))
+        yield* Deferred.await(held)
+        assert.isTrue(yield* chat.stop)
+        const refused = yield* Fiber.join(beginning)
+        assert.strictEqual(reasonOf(refused), "NotBegun")
+        assert.include(refused.message, "it was stopped before it was stored")
+        assert.deepInclude(yield* chat.view, { isRunning: false, cursor: 0 })
+        yield* Deferred.succeed(may, undefined)
+        assert.deepStrictEqual(yield* chat.begin(hello, { key: "m1" }), { cursor: 0, isNew: true })
+        assert.strictEqual((yield* idle(chat)).state.conversation.turns.length, 2)
+      }).pipe(
+        Effect.provide(withRunner(Desk.layer, Layer.merge(handlers, MockModel.layer(MockModel.queue("Hello.")))))
+      )
+    }))
+
+  it.live("is in the log also when it is stopped while a guardrail looks at it", () =>
+    Effect.gen(function*() {
+      const looking = yield* Deferred.make<void>()
+      let isSlow = true
+      const slow = Guardrail.make(
+        "slow",
+        () =>
+          isSlow
+            ? Effect.andThen(Deferred.succeed(looking, undefined), Effect.never)
+            : Effect.succeed(Guardrail.pass)
+      )
+      const Desk = Conversation.make("Desk", Agent.make("clerk", { guardrails: { input: [slow] } }))
+      yield* Effect.gen(function*() {
+        const chat = (yield* Desk.client)("1")
+        const beginning = yield* Effect.forkChild(chat.begin({ _tag: "Say", input: "Hello" }, { key: "m1" }))
+        yield* Deferred.await(looking)
+        assert.isTrue(yield* chat.stop)
+        assert.isTrue((yield* Fiber.join(beginning)).isNew)
+        isSlow = false
+        yield* chat.begin({ _tag: "Resume" })
+        const { state } = yield* idle(chat)
+        assert.deepStrictEqual(state.conversation.turns.map(({ _tag }) => _tag), ["User", "Assistant"])
+      }).pipe(Effect.provide(withRunner(Desk.layer, MockModel.layer(MockModel.queue("Hello.")))))
     }))
 
   it.live("is one message for all that send its key at once, also while the log is being looked through", () =>

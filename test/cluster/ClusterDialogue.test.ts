@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Dialogue, ToolPolicy } from "troupe"
+import { Agent, Dialogue, Guardrail, ToolPolicy } from "troupe"
 import { ClusterDialogue } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -193,6 +193,36 @@ describe("A dialogue on a cluster", () => {
       MockModel.layer(MockModel.byAgent({ ada: MockModel.queue("Ada 1"), flaky: MockModel.queue("no") }))
     )))
   })
+
+  it.live("tells a participant again what it rejected or a guardrail blocked, once that has changed", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const model = MockModel.layer(MockModel.byAgent({
+        ada: MockModel.make(() => "Ada"),
+        bob: MockModel.make(({ lastUserText }) => `Bob heard ${lastUserText.length > 0}`)
+      }))
+      const makeTalk = (max: number, maxInputLength?: number) => {
+        const bob = Agent.make("bob", { guardrails: { input: [Guardrail.length({ max })] }, maxInputLength })
+        return ClusterDialogue.make("Talk", Dialogue.make(ada, bob, { maxTurns: 2 }))
+      }
+      const limited = makeTalk(1, 1)
+      for (const strict of [makeTalk(1), limited]) {
+        const id = strict === limited ? "1" : "2"
+        const one = yield* cluster.start(strict.layer, model)
+        const talk = (yield* one.provide(strict.client))(id)
+        assert.strictEqual((yield* talk.say("Hello")).status, "Failed")
+        const again = yield* talk.resume()
+        assert.strictEqual(again.error?.tag, strict === limited ? "InputRejected" : "GuardrailBlocked")
+        yield* one.end
+        const Looser = makeTalk(1000)
+        const two = yield* cluster.start(Looser.layer, model)
+        const looser = (yield* two.provide(Looser.client))(id)
+        const done = yield* looser.resume()
+        assert.deepStrictEqual([done.status, done.text], ["Complete", "Bob heard true"])
+        assert.deepStrictEqual((yield* looser.state).participants.map(({ heard }) => heard), [1, 2])
+        yield* two.end
+      }
+    }))
 
   it.live("tells its steps behind a cursor, forks, and is removed with its participants", () =>
     Effect.gen(function*() {

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Plan, ToolPolicy } from "troupe"
-import { ClusterPlan, Conversation } from "troupe/cluster"
+import { Agent, Dialogue, Plan, ToolPolicy } from "troupe"
+import { ClusterDialogue, ClusterPlan, Conversation } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { withRunner } from "./runners.ts"
 
@@ -59,6 +59,25 @@ describe("A conversation on a cluster", () => {
     assert.throws(() => ClusterPlan.make("Report", plan, { keepEvents: -1 }), "\"keepEvents\" is")
     Conversation.make("Desk", clerk, { keepEvents: 0 })
     Conversation.make("Desk", clerk, { keepEvents: Infinity, maxIdleTime: Infinity })
+  })
+
+  it.live("names the agent of a plan or a dialogue that isn't there, and those that are", () => {
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [clerk] }))
+    const Talk = ClusterDialogue.make("Talk", Dialogue.make(clerk, Agent.make("boss")))
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      const talk = (yield* Talk.client)("1")
+      for (const name of ["clark", "toString"]) {
+        assert.throws(() => report.node(name), `The plan has no node "${name}"; available: "clerk"`)
+        assert.throws(
+          () => talk.participant(name as "boss"),
+          `The dialogue has no participant "${name}"; available: "clerk", "boss"`
+        )
+      }
+      assert.throws(() => report.node("clerk", 0), "\"run\" is 0")
+    }).pipe(
+      Effect.provide(withRunner(Layer.merge(Report.layer, Talk.layer), MockModel.layer(MockModel.queue())))
+    )
   })
 
   it.live("reads what is given for a call as a state does, also if it isn't JSON", () => {

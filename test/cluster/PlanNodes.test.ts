@@ -1,8 +1,8 @@
 /** Nodes of plans on a cluster: their names, what they return, and what they wait for. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Deferred, Effect, Layer, Schema } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, Plan } from "troupe"
+import { Agent, Guardrail, Plan } from "troupe"
 import { ClusterPlan, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -207,6 +207,97 @@ describe("A node of a plan on a cluster", () => {
       assert.strictEqual(said.length, 1)
     }).pipe(Effect.provide(withRunner(Report.layer, needs)))
   })
+
+  it.live("tells its own failure before that of its fallback, also if the fallback went on elsewhere", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      let begun = 0
+      class Down extends Schema.TaggedError<Down>()("Down", {}) {
+        override readonly message = "the shop is down"
+      }
+      const asked = yield* Deferred.make<void>()
+      let isStuck = true
+      const script = MockModel.make(({ agent }) =>
+        agent === "payer" && isStuck
+          ? Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+          : MockResponse.fail(new AiError.AuthenticationError({ kind: "InvalidKey" }))
+      )
+      const last = Plan.node("last", (_text: string) => Effect.fail("no cache"), { idempotent: true })
+      const payment = Plan.agent(payer, { name: "payment", fallback: last })
+      const shop = Plan.node("shop", (_text: string) => Effect.suspend(() => (begun++, new Down())), {
+        fallback: payment
+      })
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [shop] }))
+      const kit = Kit.toLayer({ pay: () => Effect.succeed("paid") })
+      const layer = Layer.merge(kit, MockModel.layer(script))
+      const failure = {
+        tag: "Down",
+        agent: "shop",
+        step: 0,
+        message: "the shop is down; its fallback \"payment\" failed: The model of agent \"payer\" gave no answer " +
+          "in step 1 after 1 attempt: MockModel.respond: InvalidKey: Verify your API key is correct; " +
+          "its fallback \"last\" failed: no cache"
+      }
+      const one = yield* cluster.start(Report.layer, layer)
+      const before = (yield* one.provide(Report.client))("1")
+      yield* Effect.forkChild(before.say("orders", { key: "m1" }))
+      yield* Deferred.await(asked)
+      yield* one.die
+      isStuck = false
+      const two = yield* cluster.start(Report.layer, layer)
+      const client = yield* two.provide(Report.client)
+      const moved = yield* client("1").say("orders", { key: "m1" })
+      const whole = yield* client("2").say("orders", { key: "m1" })
+      assert.deepStrictEqual([moved.error, begun], [whole.error, 2])
+      assert.deepStrictEqual(whole.error, failure)
+      // Resumed, it is tried again itself.
+      assert.deepStrictEqual([(yield* client("1").resume()).error, begun], [failure, 3])
+    }))
+
+  it.live("whose fallback an earlier version began is continued by the fallback", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const down = Plan.node("first", (_text: string) => Effect.die("It isn't begun again"), { fallback: payer })
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [down] }))
+      const open = { "first/payer": { message: "m1", isAgent: true, isTold: false } }
+      const state = { run: 1, input: "orders", nodes: {}, open }
+      yield* cluster.store.create("Report/1", "before", JSON.stringify({ steps: [], taken: "m1", state }))
+      const one = yield* cluster.start(Report.layer, needs)
+      const answer = yield* (yield* one.provide(Report.client))("1").say("orders", { key: "m1" })
+      assert.deepStrictEqual(answer.pending.map(({ callId }) => callId), ["first/payer/pay-0"])
+    }))
+
+  it.live("is told its input again if a guardrail blocked it or it was rejected, once that has changed", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const model = MockModel.layer(MockModel.make(({ lastUserText }) => `You said ${lastUserText}.`))
+      const makeReport = (limits: { readonly guarded: number; readonly short: number }) => {
+        const guardrails = { input: [Guardrail.length({ max: limits.guarded })] }
+        return ClusterPlan.make(
+          "Report",
+          Plan.make({
+            nodes: [Agent.make("guarded", { guardrails }), Agent.make("short", { maxInputLength: limits.short })],
+            concurrency: 1
+          })
+        )
+      }
+      const Strict = makeReport({ guarded: 3, short: 3 })
+      const one = yield* cluster.start(Strict.layer, model)
+      const strict = (yield* one.provide(Strict.client))("1")
+      assert.strictEqual((yield* strict.say("orders")).error?.tag, "GuardrailBlocked")
+      assert.strictEqual((yield* strict.resume()).error?.tag, "GuardrailBlocked")
+      yield* one.end
+      const Looser = makeReport({ guarded: 10, short: 3 })
+      const two = yield* cluster.start(Looser.layer, model)
+      const looser = (yield* two.provide(Looser.client))("1")
+      assert.strictEqual((yield* looser.resume()).error?.tag, "InputRejected")
+      yield* two.end
+      const Report = makeReport({ guarded: 10, short: 10 })
+      const three = yield* cluster.start(Report.layer, model)
+      const report = (yield* three.provide(Report.client))("1")
+      const done = yield* report.resume()
+      assert.deepStrictEqual(done.output, { guarded: "You said orders.", short: "You said orders." })
+    }))
 
   it.live("has a fallback with a conversation of its own, whatever the ids of plans are", () => {
     const write = Plan.agent(Agent.make("write"), { fallback: Agent.make("short") })

@@ -573,8 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "The plan has no node \"toString\"; " +
-            "available: \"load\", \"never\", \"behind\", \"send\""
+          "The plan has no node \"toString\"; available: \"load\", \"never\", \"behind\", \"send\""
         )
       }
       assert.deepStrictEqual(ran, [])

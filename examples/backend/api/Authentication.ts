@@ -6,7 +6,14 @@
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { BodyTooLarge, Forbidden, TooManyRequests, Unauthorized, UnsupportedEncoding } from "./Problems.ts"
+import {
+  BodyTooLarge,
+  Forbidden,
+  MalformedText,
+  TooManyRequests,
+  Unauthorized,
+  UnsupportedEncoding
+} from "./Problems.ts"
 
 export const Role = Schema.Literals(["customer", "colleague"])
 export type Role = typeof Role.Type
@@ -26,7 +33,7 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, { 
   }
 ) {}
 
-const refusals = [Forbidden, BodyTooLarge, UnsupportedEncoding] as const
+const refusals = [Forbidden, BodyTooLarge, UnsupportedEncoding, MalformedText] as const
 
 /** Lets customers through, before anybody reads what they sent. */
 export class CustomersOnly extends HttpApiMiddleware.Service<CustomersOnly, { requires: Caller }>()(

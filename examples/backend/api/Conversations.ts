@@ -16,6 +16,7 @@ import {
   ApprovalNotFound,
   ConversationBusy,
   ConversationNotFound,
+  CursorAhead,
   CursorExpired,
   NothingToResume,
   TooManyRequests,
@@ -138,7 +139,7 @@ export class Conversations extends HttpApiGroup.make("conversations")
       query: { after: Schema.optionalKey(CursorText) },
       headers: { "last-event-id": Schema.optionalKey(CursorText) },
       success: HttpApiSchema.StreamSse({ events: StreamedEvent }),
-      error: [...unknown, CursorExpired, TooManyRequests]
+      error: [...unknown, CursorAhead, CursorExpired, TooManyRequests]
     }),
     HttpApiEndpoint.get("approvals", "/:id/approvals", { params, success: Schema.Array(Approval), error: unknown }),
     /** Approves a call, or denies it, which is a colleague's to do. The run goes on when nothing awaits approval any more. */

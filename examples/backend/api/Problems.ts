@@ -55,6 +55,13 @@ export class CursorExpired extends HttpApiError.Problem<CursorExpired>()("Cursor
   title: "The events after that cursor are no longer kept"
 }, { cursor: Schema.Int, oldest: Schema.Int }) {}
 
+/** There is no event of that number yet: read the conversation, and stream from the cursor that it gives. `last` is the last event's. */
+export class CursorAhead extends HttpApiError.Problem<CursorAhead>()("CursorAhead", {
+  type: type("cursor-ahead"),
+  status: 400,
+  title: "That cursor is beyond the last event"
+}, { cursor: Schema.Int, last: Schema.Int }) {}
+
 /** The body is larger than `limit` bytes. */
 export class BodyTooLarge extends HttpApiError.Problem<BodyTooLarge>()("BodyTooLarge", {
   type: type("body-too-large"),
@@ -71,6 +78,13 @@ export class UnsupportedEncoding extends HttpApiError.Problem<UnsupportedEncodin
   type: type("unsupported-encoding"),
   status: 415,
   title: "The encoding of the body isn't supported"
+}) {}
+
+/** The body has bytes that aren't UTF-8. */
+export class MalformedText extends HttpApiError.Problem<MalformedText>()("MalformedText", {
+  type: type("malformed-text"),
+  status: 400,
+  title: "The body isn't valid UTF-8"
 }) {}
 
 /** The tenant asks too often, has too many runs under way, or too much is being taken in. `retryAfter` is in seconds. */

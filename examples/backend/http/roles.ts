@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"
 import { Caller, ColleaguesOnly, CustomersOnly, type Role } from "../api/Authentication.ts"
-import { BodyTooLarge, Forbidden, UnsupportedEncoding } from "../api/Problems.ts"
+import { BodyTooLarge, Forbidden, MalformedText, UnsupportedEncoding } from "../api/Problems.ts"
 import { Settings } from "../config.ts"
 
 /** Why something is another role's to do. */
@@ -23,6 +23,18 @@ const encodingIssue = (headers: Headers.Headers): string | undefined => {
     : "A body is written in UTF-8"
 }
 
+const decoder = new TextDecoder("utf-8", { fatal: true })
+
+/** Whether bytes are a text. Whoever reads a body as one would put other characters in the place of bytes that aren't. */
+const isText = (bytes: ArrayBuffer): boolean => {
+  try {
+    decoder.decode(bytes)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Lets a role through, if the body isn't too large by its own account and can be read. */
 const only = (role: Role) =>
   Effect.map(
@@ -30,10 +42,14 @@ const only = (role: Role) =>
     ({ limits: { bodySize } }) => <A, E, R>(handler: Effect.Effect<A, E, R>) =>
       Effect.gen(function*() {
         if ((yield* Caller).role !== role) return yield* new Forbidden({ detail: refusals[role], role })
-        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const { headers } = request
         if (Number(headers["content-length"] ?? 0) > bodySize) return yield* BodyTooLarge.of(bodySize)
         const issue = encodingIssue(headers)
         if (issue !== undefined) return yield* new UnsupportedEncoding({ detail: issue })
+        if (headers["content-type"] !== undefined && !isText(yield* Effect.orDie(request.arrayBuffer))) {
+          return yield* new MalformedText({ detail: "A body is written in UTF-8" })
+        }
         return yield* handler
       })
   )

@@ -193,7 +193,7 @@ export const makeClient = (token: string) => {
         signal.removeEventListener("abort", stop)
       }
       if (signal.aborted) return
-      if (problem !== undefined && [401, 403, 404, 410].includes(problem.status)) return onLost(problem)
+      if (problem !== undefined && [400, 401, 403, 404, 410].includes(problem.status)) return onLost(problem)
       const millis = problem?.retryAfter === undefined ? backoff(failures, Math.random()) : problem.retryAfter * 1000
       failures++
       onLink({ _tag: "Waiting", until: Date.now() + millis, problem })

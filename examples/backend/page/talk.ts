@@ -169,8 +169,9 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone,
           redraw()
         },
         onLost: (problem) => {
-          if (problem.status !== 410) onGone(problem)
-          else if (after < view.cursor) void follow(view.cursor)
+          // Nobody has the events after a cursor that are no longer kept, or the events up to one that a restored store lacks.
+          if (problem.status !== 400 && problem.status !== 410) onGone(problem)
+          else if (problem.status === 410 && after < view.cursor) void follow(view.cursor)
           else void read()
         }
       }, current.signal)

@@ -1,7 +1,7 @@
 /**
  * What can be done with conversations, whoever asks for it and wherever they are.
  */
-import { Cause, Context, Duration, Effect, Layer, Stream } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Schedule, Stream } from "effect"
 import { AgentState, Trace } from "troupe"
 import { Conversation } from "troupe/cluster"
 import type * as Api from "../api/Conversations.ts"
@@ -9,6 +9,7 @@ import {
   ApprovalNotFound,
   ConversationBusy,
   ConversationNotFound,
+  CursorAhead,
   CursorExpired,
   NothingToResume,
   TooManyRequests,
@@ -61,12 +62,15 @@ export class Conversations extends Context.Service<Conversations, {
     after: number
   ) => Effect.Effect<
     Stream.Stream<Numbered, { readonly message: string }>,
-    ConversationNotFound | CursorExpired | Unavailable
+    ConversationNotFound | CursorAhead | CursorExpired | Unavailable
   >
 }>()("backend/Conversations") {}
 
 /** How long the instance that has a conversation may take: one that died is missed after some seconds, and another one has it then. */
 const patience = Duration.seconds(20)
+
+/** How often the service looks for what nobody finds any more. */
+const collecting = Duration.minutes(10)
 
 /** How long a decision waits for the run that another one began. */
 const deciding = Duration.seconds(2)
@@ -146,6 +150,15 @@ const make = Effect.gen(function*() {
       Effect.tapErrorTag("ConversationNotFound", () => clear(id))
     )
 
+  /** Removes what began behind a removal, but whose instance died before it looked again. */
+  const collect = Effect.ignore(
+    Effect.flatMap(
+      store.orphans,
+      (ids) => Effect.forEach(ids, (id) => Effect.ignore(clear(id)), { discard: true })
+    )
+  )
+  yield* Effect.forkScoped(Effect.repeat(collect, Schedule.spaced(collecting)))
+
   /** Begins something, and gives the cursor before what comes of it. */
   const begin = (
     tenant: string,
@@ -153,12 +166,14 @@ const make = Effect.gen(function*() {
     beginning: Conversation.Beginning,
     key?: string
   ): Effect.Effect<number, Refused | ApprovalNotFound> =>
-    runs.begin(
+    asked(runs.begin(
       tenant,
       id,
-      asked(desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) }))
-    ).pipe(
-      Effect.tap(({ isNew }) => isNew ? clearIfGone(tenant, id) : Effect.void),
+      Effect.tap(
+        desk(id).begin(beginning, { key: key === undefined ? undefined : JSON.stringify(key) }),
+        ({ isNew }) => isNew ? clearIfGone(tenant, id) : Effect.void
+      )
+    )).pipe(
       Effect.map(({ cursor }) => cursor),
       Effect.catch((error): Effect.Effect<never, Refused | ApprovalNotFound> =>
         error instanceof Unavailable || error instanceof TooManyRequests || error instanceof ConversationNotFound
@@ -275,6 +290,11 @@ const make = Effect.gen(function*() {
     events: Effect.fnUntraced(function*(tenant, id, after) {
       yield* runs.open
       const row = yield* find(tenant, id)
+      // The list has how many there were when something was taken in or answered last, and the conversation how many there are.
+      if (after > row.events) {
+        const { cursor: last } = yield* viewOf(id)
+        if (after > last) return yield* new CursorAhead({ cursor: after, last })
+      }
       // Where there are so many that some may be gone, the first event after the cursor says whether it is still kept.
       if (after < row.events && row.events > settings.keepEvents) {
         yield* Stream.runDrain(Stream.take(desk(id).events({ after }), 1)).pipe(

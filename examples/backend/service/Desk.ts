@@ -5,11 +5,9 @@ import { Context, Duration, Effect, Layer, References } from "effect"
 import type { Sharding } from "effect/cluster"
 import { Conversation } from "troupe/cluster"
 import { Settings } from "../config.ts"
+import { entity } from "../store/Store.ts"
 import { Agents } from "./Agents.ts"
 import { Runs } from "./Runs.ts"
-
-/** The name of the entities, which is kept with each conversation: it never changes. */
-const name = "Desk"
 
 /** Talks to a conversation, whichever instance has it. */
 export class Desk extends Context.Service<Desk, (id: string) => Conversation.Client>()("backend/Desk") {}
@@ -23,7 +21,13 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const { around } = yield* Runs
   const { keepEvents } = yield* Settings
   const level = yield* References.MinimumLogLevel
-  const conversation = Conversation.make(name, agent, { services, around, keepEvents, maxIdleTime, tellsStarts: true })
+  const conversation = Conversation.make(entity, agent, {
+    services,
+    around,
+    keepEvents,
+    maxIdleTime,
+    tellsStarts: true
+  })
   return Layer.effect(Desk, conversation.client as Effect.Effect<Desk["Service"], never, Sharding.Sharding>).pipe(
     Layer.provideMerge(Layer.provide(conversation.layer, Layer.succeed(References.MinimumLogLevel, level)))
   )

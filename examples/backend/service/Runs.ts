@@ -1,7 +1,7 @@
 /**
  * The runs of this process, and how the service ends.
  */
-import { Cause, Context, Deferred, Duration, Effect, Exit, Layer } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, FiberSet, Layer, Schedule } from "effect"
 import { Agent, AgentEvent, Session } from "troupe"
 import type { Conversation } from "troupe/cluster"
 import { ConversationNotFound, TooManyRequests, Unavailable } from "../api/Problems.ts"
@@ -18,8 +18,8 @@ export class Runs extends Context.Service<Runs, {
     request: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | TooManyRequests | Unavailable, R>
   /**
-   * Begins something in a tenant's conversation, where there is room for another run, which counts from here on. The conversation may have been
-   * removed since it was found.
+   * Begins something in a tenant's conversation, where there is room for another run, which counts from here on, however long it takes, and
+   * goes on if whoever asked for it doesn't wait. The conversation may have been removed since it was found.
    */
   readonly begin: <E, R>(
     tenant: string,
@@ -48,6 +48,9 @@ const isRefused = (exit: Exit.Exit<Conversation.Begun, unknown>): boolean =>
   Exit.isSuccess(exit)
     ? !exit.value.isNew
     : !Cause.hasInterrupts(exit.cause) && !(Cause.squash(exit.cause) instanceof Unavailable)
+
+/** How often the count of a run that begins is renewed. */
+const renewing = Duration.seconds(10)
 
 /** Logs why a run failed, with the place of a bug. One that is interrupted didn't fail, and what can't be kept is gone on with. */
 const tellFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
@@ -79,6 +82,7 @@ const make = Effect.gen(function*() {
   const around = yield* Around
   const turns = Turns.make(Duration.toMillis(limits.waiting))
   const running = new Set<object>()
+  const beginnings = yield* FiberSet.make()
   const closed = yield* Deferred.make<void>()
   let isClosing = false
   let onIdle = (): void => {}
@@ -120,15 +124,21 @@ const make = Effect.gen(function*() {
     begin: Effect.fnUntraced(function*(tenant, id, request) {
       const reserved = yield* store.reserve(tenant, id, limits.runs)
       if (reserved === undefined) return yield* new ConversationNotFound({ conversation: id })
-      const { end, others } = reserved
-      if (end === undefined) {
+      const { count, others } = reserved
+      if (count === undefined) {
         return yield* new TooManyRequests({
           detail: `${others} runs are under way, which is the limit`,
           retryAfter: 1,
           limit: "runs"
         })
       }
-      return yield* Effect.onExit(request, (exit) => isRefused(exit) ? Effect.ignore(end) : Effect.void)
+      // Guardrails may ask a model for long, and meanwhile nothing else says that there is a run.
+      const counting = Effect.repeat(Effect.ignore(count.renew), Schedule.spaced(renewing))
+      const beginning = yield* Effect.raceFirst(request, Effect.andThen(counting, Effect.never)).pipe(
+        Effect.onExit((exit) => isRefused(exit) ? Effect.ignore(count.end) : Effect.void),
+        FiberSet.run(beginnings)
+      )
+      return yield* Fiber.join(beginning)
     }),
     open,
     closed: Deferred.await(closed),

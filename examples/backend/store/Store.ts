@@ -35,10 +35,16 @@ export interface Row extends Entries.Row {
   readonly events: number
 }
 
-/** How many other runs a tenant has, in all instances; and where that isn't too many, what ends the count of one that begins. */
+/** The count of a run that begins: it ends by itself, unless somebody renews it. */
+export interface Count {
+  readonly renew: Effect.Effect<void, StoreFailed>
+  readonly end: Effect.Effect<void, StoreFailed>
+}
+
+/** How many other runs a tenant has, in all instances; and where that isn't too many, the count of one that begins. */
 export interface Reserved {
   readonly others: number
-  readonly end: Effect.Effect<void, StoreFailed> | undefined
+  readonly count: Count | undefined
 }
 
 export class Store extends Context.Service<Store, {
@@ -52,6 +58,8 @@ export class Store extends Context.Service<Store, {
   readonly read: (tenant: string, id: string) => Effect.Effect<Row | undefined, StoreFailed>
   /** Counts what begins in a conversation as a run of a tenant's, if there are fewer others than the limit. None where it is gone. */
   readonly reserve: (tenant: string, id: string, limit: number) => Effect.Effect<Reserved | undefined, StoreFailed>
+  /** Conversations that aren't in the list, of which something is kept all the same; a hundred at most. */
+  readonly orphans: Effect.Effect<ReadonlyArray<string>, StoreFailed>
   /** Fails where the store can't be reached, or can't be written to. It looks at most once in five seconds. */
   readonly check: Effect.Effect<void, StoreFailed>
   /** Whether the store is away, as far as it knows. It logs when it goes and when it is back, so nobody else has to. */
@@ -73,7 +81,7 @@ interface StoredRow {
   readonly changes: string
 }
 
-/** How long something counts as a run that begins, if nobody ends that: longer than its request may take. */
+/** How long something counts as a run that begins, if nobody ends or renews that, as when its instance has died. */
 const beginning = Duration.toMillis(Duration.seconds(30))
 
 const decodeChanges = Schema.decodeSync(Schema.fromJsonString(Schema.Array(Change)))
@@ -92,6 +100,15 @@ const rowOf = (row: StoredRow): Row => ({
   approvals: decodeApprovals(row.approvals),
   changes: decodeChanges(row.changes)
 })
+
+/** The name of the conversations' entities, which is kept with each conversation: it never changes. */
+export const entity = "Desk"
+
+/** The table of the cluster's conversations. */
+const logged = "troupe_conversations"
+
+/** The id of a conversation in the list, by that in the logs: its entity's name and a slash come before it. */
+const idOf = (id: string): string => id.slice(entity.length + 1)
 
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -143,26 +160,43 @@ const make = Effect.gen(function*() {
           SELECT count(*) AS count FROM ${table}
           WHERE tenant = ${tenant} AND id <> ${id} AND (running IS NOT NULL OR begins_until > ${now})`
         const others = Number(row!.count)
-        if (others >= limit) return { others, end: undefined }
-        const until = now + beginning
+        if (others >= limit) return { others, count: undefined }
+        let until = now + beginning
         const ours = yield* sql`
           UPDATE ${table} SET begins_until = ${until}
           WHERE id = ${id} AND (begins_until IS NULL OR begins_until <= ${now}) RETURNING id`
         if (ours.length === 0) {
           const there = yield* sql`SELECT id FROM ${table} WHERE tenant = ${tenant} AND id = ${id}`
           // Somebody else begins something in this conversation, which counts once.
-          return there.length === 0 ? undefined : { others, end: Effect.void }
+          return there.length === 0 ? undefined : { others, count: { renew: Effect.void, end: Effect.void } }
         }
-        const end = sql`UPDATE ${table} SET begins_until = NULL WHERE id = ${id} AND begins_until = ${until}`
-        return { others, end: failedTo("end the count of a run")(Effect.asVoid(end)) }
+        const change = (to: number | null) =>
+          Effect.suspend(() =>
+            sql`UPDATE ${table} SET begins_until = ${to} WHERE id = ${id} AND begins_until = ${until} RETURNING id`
+          ).pipe(
+            Effect.map(({ length }) => {
+              if (length > 0 && to !== null) until = to
+            }),
+            failedTo("count a run")
+          )
+        const renew = Effect.flatMap(Clock.currentTimeMillis, (now) => change(now + beginning))
+        return { others, count: { renew, end: change(null) } }
       }).pipe(inTransaction(sql), failedTo("count runs")),
+    orphans: Effect.map(
+      failedTo("list what nobody finds")(
+        sql<{ readonly id: string }>`
+          SELECT id FROM ${sql(logged)} WHERE NOT EXISTS (
+            SELECT 1 FROM ${table} WHERE ${table}.id = substr(${sql(logged)}.id, ${
+          sql.literal(String(entity.length + 2))
+        })
+          ) LIMIT 100`
+      ),
+      (rows) => rows.map(({ id }) => idOf(id))
+    ),
     check: Effect.mapError(outage.check, (cause) => new StoreFailed({ operation: "be written to", cause })),
     isAway: outage.isOn
   })
 })
-
-/** The id of a conversation in the list, by that in the logs: its entity's name comes before it. */
-const idOf = (id: string): string => id.slice(id.indexOf("/") + 1)
 
 /** The logs, which write the list with each entry that changes it. */
 const logs = Effect.gen(function*() {

@@ -3,13 +3,15 @@
  *
  * 1. What is asked for has a key that follows from the log, so that a long run that another runner continues asks for the same again, and
  *    gets the answer that was given.
- * 2. Words are said once. If the agent has taken them in and its run failed, it is resumed instead.
+ * 2. Words are said once. If the agent has taken them in and its run failed, it is resumed instead. Words that were rejected or blocked
+ *    weren't taken in, so they are said again.
  * 3. If the long run gives up, since it was cancelled or took too long, so does the agent. If its runner goes away, the agent continues.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { isBlocked } from "../../domain/Beginning.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type { Answer } from "../Answer.ts"
 import type { ClusterError } from "../Client.ts"
@@ -57,17 +59,33 @@ export const persist = <A>(
     schedule: Schedule.spaced("1 second")
   }) as Effect.Effect<A, ConversationError>
 
+/** Checks whether an agent's run failed because the agent rejected its input: its conversation is as it was then. */
+const hasRejected = ({ status }: AgentState): boolean =>
+  status._tag === "Failed" && status.error.tag === "InputRejected"
+
+/** Checks whether an agent has taken in what it was told, once it has answered. */
+const hasTakenIn = (child: Child, answer: Answer, { before, isTold }: Pick<Asked, "before" | "isTold">) => {
+  if (!isTold && answer.cursor <= before) return Effect.succeed(false)
+  return answer.status === "Complete" || answer.status === "Waiting"
+    ? Effect.succeed(true)
+    : Effect.map(persist(child.state), (state) => !isBlocked(state) && (isTold || !hasRejected(state)))
+}
+
 /** Asks an agent. If the long run gives up, the agent is cancelled, and `onGivenUp` gets its reply. */
 export const ask = (
   child: Child,
-  { attempt, before, by, isTold, message, place, words }: Asked,
+  asked: Asked,
   isClosed: () => boolean,
   onGivenUp: (reply: Reply) => Effect.Effect<void>
 ): Effect.Effect<Reply, ConversationError> => {
+  const { attempt, by, isTold, message, place, words } = asked
   const isFirst = message === by && attempt === 0
   const key = isFirst ? place : `${place}/${message}/${attempt}`
   const asking = persist(isTold && !isFirst ? child.resume({ key }) : child.say(words, { key }))
-  const replied = Effect.map(asking, (answer): Reply => ({ answer, isTold: isTold || answer.cursor > before }))
+  const replied = Effect.flatMap(
+    asking,
+    (answer) => Effect.map(hasTakenIn(child, answer, asked), (isTold): Reply => ({ answer, isTold }))
+  )
   const givingUp = Effect.andThen(persist(child.cancel(key)), replied).pipe(
     Effect.flatMap(onGivenUp),
     Effect.ignore

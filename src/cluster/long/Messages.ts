@@ -18,8 +18,8 @@ import { ResultRejected, SessionClosed, SessionError } from "../../agent/session
 import { NotAwaitingApproval, pendingApprovals } from "../../domain/Approval.ts"
 import { NotAwaitingResult, pendingResults } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
-import type { Answer } from "../Answer.ts"
-import { ConversationError, ConversationExists } from "../ConversationError.ts"
+import { type Answer, fromText } from "../Answer.ts"
+import { ConversationError, ConversationExists, ForkUnfinished } from "../ConversationError.ts"
 import type * as EventStream from "../EventStream.ts"
 import * as Held from "../Held.ts"
 import type { Told } from "../Journal.ts"
@@ -117,7 +117,7 @@ export class Messages<State, Step> {
 
   /** Cancels a message for good, and stops what runs for it. Returns `false` if it was too late. */
   cancel(key: string): Effect.Effect<boolean, ConversationError> {
-    return this.#held.with(({ journal }) =>
+    return this.#with(({ journal }) =>
       Effect.gen({ self: this }, function*() {
         const answer = yield* this.#answerOf(key)
         if (answer !== undefined) return answer.status === "Cancelled"
@@ -130,21 +130,36 @@ export class Messages<State, Step> {
     )
   }
 
-  /** Begins another long run with the state of this one, and its agents' conversations with theirs. */
+  /**
+   * Begins another long run with the state of this one, and its agents' conversations with theirs. Until all are there, the other one can't
+   * be read. If one can't be forked, nothing of the others stays.
+   */
   fork(key: string, to: string, toId: string): Effect.Effect<void, ConversationError> {
-    const { id, store } = this.#options
-    return this.#held.with(({ journal }) =>
+    const { childOf, id, store } = this.#options
+    return this.#with(({ journal }) =>
       Effect.gen({ self: this }, function*() {
         const { state } = journal.kept
-        const text = Steps.toText({ steps: [], state })
+        const forked: Array<Place> = []
+        const text = Steps.toText(this.#long.kind, { steps: [], state, forkOf: id })
         const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
         // The target comes first: if it exists, its agents' conversations are its own, also those that are still empty.
         if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
         yield* Effect.forEach(
           this.#long.conversations(state),
-          (place) => persist(this.#child(place).fork(`${to}${place.suffix}`, { key: `fork/${key}/${to}` })),
+          (place) =>
+            Effect.map(
+              persist(this.#child(place).fork(`${to}${place.suffix}`, { key: `fork/${key}/${to}` })),
+              () => forked.push(place)
+            ),
           { discard: true }
-        )
+        ).pipe(Effect.tapError(() =>
+          Effect.andThen(
+            Effect.forEach(forked, (place) => Effect.ignore(persist(childOf(to, place).remove)), { discard: true }),
+            Effect.mapError(store.remove(toId), unavailable(id, "remove"))
+          )
+        ))
+        const copy = yield* StepLog.open(this.#long.kind, { id: toId, store, told: this.told })
+        if (copy.kept.forkOf !== undefined) yield* copy.append({ steps: [], isWhole: true })
       })
     )
   }
@@ -164,7 +179,7 @@ export class Messages<State, Step> {
 
   /** Returns what is shown of the state. */
   get state(): Effect.Effect<Schema.Json, ConversationError> {
-    return this.#held.with(({ journal }) => persist(this.#long.show(journal.kept.state, (place) => this.#child(place))))
+    return this.#with(({ journal }) => persist(this.#long.show(journal.kept.state, (place) => this.#child(place))))
   }
 
   /** Where its steps come from, for readers. */
@@ -175,7 +190,7 @@ export class Messages<State, Step> {
       store,
       told: this.told,
       eventsOf: (text) => Result.map(Steps.entryFromText(this.#long.kind, text), ({ steps }) => steps),
-      count: this.#held.with(({ journal }) => Effect.sync(() => journal.kept.steps))
+      count: this.#with(({ journal }) => Effect.sync(() => journal.kept.steps))
     }
   }
 
@@ -193,12 +208,23 @@ export class Messages<State, Step> {
     return this.#options.childOf(this.#options.entityId, place)
   }
 
+  /** Does something with the log, unless a fork into it isn't done yet. */
+  #with<A>(f: (live: Live<State, Step>) => Effect.Effect<A, Held.Failure>): Effect.Effect<A, ConversationError> {
+    return this.#held.with((live) => {
+      const { forkOf: from } = live.journal.kept
+      if (from === undefined) return f(live)
+      // Who forks it says in the log when that is done, so the log is to be read anew then.
+      const reason = new ForkUnfinished({ id: this.#options.id, from })
+      return Effect.andThen(this.#held.close(), Effect.fail(new ConversationError({ reason })))
+    })
+  }
+
   /** Handles a message, which begins with a step. */
   #take(
     key: string,
     begin: (state: State) => Effect.Effect<Pick<Steps.Entry<State, Step>, "steps" | "unknown">, Held.Failure>
   ): Effect.Effect<Answer, ConversationError> {
-    return this.#held.with((live) =>
+    return this.#with((live) =>
       Effect.gen({ self: this }, function*() {
         const { journal } = live
         const answer = yield* this.#answerOf(key)
@@ -284,7 +310,7 @@ export class Messages<State, Step> {
     const { id, store } = this.#options
     return Effect.mapBoth(store.find(id, key), {
       onFailure: unavailable(id, "read"),
-      onSuccess: ({ answer }) => answer === undefined ? undefined : JSON.parse(answer) as Answer
+      onSuccess: ({ answer }) => answer === undefined ? undefined : fromText(answer).answer
     })
   }
 }

@@ -17,7 +17,7 @@ import * as HashMap from "effect/HashMap"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { own } from "../../domain/OwnValue.ts"
+import type { Failure } from "../../domain/AgentStatus.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
@@ -29,6 +29,7 @@ import * as Run from "../../handoff/plan/Run.ts"
 import type { Answer } from "../Answer.ts"
 import * as Asking from "./Asking.ts"
 import { allWaiting, callsIn, type LongRun, type Outcome, type Play, waitingIn } from "./LongRun.ts"
+import * as Places from "./Places.ts"
 import { EffectUnknown, failureOf, outputToJson } from "./PlanFailure.ts"
 import { conversationsOf, fallbackOf, placeOf } from "./PlanPlaces.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
@@ -79,17 +80,25 @@ class Performance {
 
   /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
   durable(node: Node, name: string, place: string): Node {
-    const later = fallbackOf(node, place)
-    const fallback = later && this.durable(later.node, name, later.place)
-    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
-    if (fallback !== undefined && this.#hasBegun(later!.node, later!.place)) return { ...fallback, name: node.name }
     const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
-    return { ...node, run, fallback }
+    const later = fallbackOf(node, place)
+    if (later === undefined) return { ...node, run }
+    const fallback = this.durable(later.node, name, later.place)
+    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
+    const failure = Places.get(this.#play.state.givenUp, place)
+    if (failure !== undefined) return givenUp(node, fallback, () => Effect.fail(new AgentStopped({ failure })))
+    // An earlier version didn't store what it had failed with.
+    if (this.#hasBegun(later.node, later.place)) return { ...fallback, name: node.name }
+    return givenUp(node, fallback, (input) =>
+      Attempt.run({ ...node, run, fallback: undefined }, input).pipe(
+        Effect.mapError(([{ reason }]) => reason),
+        Effect.tapError((reason) => this.keep([{ _tag: "PlaceGivenUp", place, error: failureOf(place, reason) }]))
+      ))
   }
 
   /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
   #hasBegun(node: Node, place: string): boolean {
-    const open = own(this.#play.state.open, place)
+    const open = Places.get(this.#play.state.open, place)
     if (open !== undefined && open.isResumed !== true) return true
     const later = fallbackOf(node, place)
     return later !== undefined && this.#hasBegun(later.node, later.place)
@@ -132,7 +141,7 @@ class Performance {
   #effect(node: Node, name: string, place: string): Node["run"] {
     const { message, state } = this.#play
     return (input) => {
-      if (own(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
+      if (Places.get(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
       const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
       const marked = node.isIdempotent ? Effect.void : this.keep([started])
       const running = Effect.flatMap(
@@ -154,7 +163,7 @@ class Performance {
 
   #agent(node: Node, name: string, place: string): Node["run"] {
     const { child, isClosed, message, state } = this.#play
-    const open = own(state.open, place)
+    const open = Places.get(state.open, place)
     const of = placeOf(place, state.run)
     const conversation = child(of)
     let attempt = 0
@@ -207,6 +216,15 @@ class Performance {
   }
 }
 
+/** Returns a node whose attempts are all in `run`, before its fallback. */
+const givenUp = (node: Node, fallback: Node, run: Node["run"]): Node => ({
+  ...node,
+  run,
+  retry: undefined,
+  timeout: undefined,
+  fallback
+})
+
 /** Says that a plan is complete. A node that returned nothing is left out, as it is in the text. */
 const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
   // Each output was made JSON before it was kept, but a plan's run doesn't know that.
@@ -214,19 +232,28 @@ const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
   return { status: "Complete", text: JSON.stringify(json), pending: [], output: json }
 }
 
+/** Adds to a node's failure what its fallbacks failed with, as the error of a plan in one process says it. */
+const withFallbacks = ({ fallbacks }: PlanError, failure: Failure): Failure => ({
+  ...failure,
+  message: [
+    failure.message,
+    ...fallbacks.map(({ node, reason }) => `its fallback "${node}" failed: ${failureOf(node, reason).message}`)
+  ].join("; ")
+})
+
 const failed = (cause: Cause.Cause<unknown>): Outcome => {
   const error = Cause.squash(cause)
   const isKnown = error instanceof PlanError
   const place = isKnown ? error.node : error instanceof EffectUnknown ? error.node : ""
   const reason = isKnown ? error.reason : error
-  const failure = failureOf(place, reason)
+  const failure = isKnown ? withFallbacks(error, failureOf(place, reason)) : failureOf(place, reason)
   const isDefect = Cause.hasDies(cause) && !(error instanceof EffectUnknown)
   return { status: "Failed", text: "", pending: [], error: isDefect ? { ...failure, tag: "Defect" } : failure }
 }
 
 const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Position => {
   const indices = indexOf(graph)
-  const ended = Object.entries(nodes).flatMap(([name, ended]) => {
+  const ended = HashMap.toEntries(nodes).flatMap(([name, ended]) => {
     const index = indices.get(name)
     return index === undefined ? [] : [[index, ended] as const]
   })
@@ -259,26 +286,35 @@ const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effe
   }) as Effect.Effect<Outcome, unknown>
 
 /** Makes a long run of a plan. */
-export const make = (definition: Definition): LongRun<State, Step> => ({
-  kind,
-  said: (input) => ({ _tag: "PlanBegun", input }),
-  resumed: { _tag: "PlanResumed" },
-  decided: ({ error, message, place }) => ({
-    _tag: "PlaceDecided",
-    place,
-    message,
-    ...(error === undefined ? undefined : { error })
-  }),
-  play: play(definition),
-  waiting: (state) =>
-    // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
-    Object.entries(state.open).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
-      .toSorted((one, other) => other.place.length - one.place.length),
-  conversations: ({ run }) =>
-    Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
-  unknown: ({ open }) =>
-    Object.entries(open).flatMap(([place, { isAgent }]) =>
-      isAgent ? [] : [{ callId: place, name: place, path: [place] }]
-    ),
-  show: ({ input, nodes }) => Effect.succeed({ ...(input === undefined ? undefined : { input }), nodes } as Schema.Json)
-})
+export const make = (definition: Definition): LongRun<State, Step> => {
+  const order = indexOf(definition.graph)
+  return {
+    kind,
+    said: (input) => ({ _tag: "PlanBegun", input }),
+    resumed: { _tag: "PlanResumed" },
+    decided: ({ error, message, place }) => ({
+      _tag: "PlaceDecided",
+      place,
+      message,
+      ...(error === undefined ? undefined : { error })
+    }),
+    play: play(definition),
+    waiting: (state) =>
+      // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
+      Places.entries(state.open, order).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
+        .toSorted((one, other) => other.place.length - one.place.length),
+    conversations: ({ run }) =>
+      Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
+    unknown: ({ open }) =>
+      Places.entries(open, order).flatMap(([place, { isAgent }]) =>
+        isAgent ? [] : [{ callId: place, name: place, path: [place] }]
+      ),
+    show: ({ input, nodes }) =>
+      Effect.succeed(
+        {
+          ...(input === undefined ? undefined : { input }),
+          nodes: Object.fromEntries(Places.inOrder(HashMap.toEntries(nodes), order))
+        } as Schema.Json
+      )
+  }
+}

@@ -5,11 +5,13 @@
  *
  * @since 0.1.0
  */
-import * as Record from "effect/Record"
+import * as HashMap from "effect/HashMap"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as SchemaTransformation from "effect/SchemaTransformation"
 import { Failure } from "../../domain/AgentStatus.ts"
-import { own } from "../../domain/OwnValue.ts"
 import { Ended } from "../../handoff/plan/Results.ts"
+import * as Places from "./Places.ts"
 import type { Kind } from "./Steps.ts"
 
 /**
@@ -31,6 +33,8 @@ export const Step = Schema.TaggedUnion({
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
   /** An effect that isn't `idempotent` has failed. */
   PlaceFailed: { place: Schema.String },
+  /** All attempts of a node or a fallback have failed, the last one with `error`, so its own fallback begins. */
+  PlaceGivenUp: { place: Schema.String, error: Failure },
   /** A node has its output, or is skipped. */
   NodeEnded: { node: Schema.String, ended: Ended }
 })
@@ -47,48 +51,75 @@ const Open = Schema.Struct({
   isResumed: Schema.optionalKey(Schema.Boolean)
 })
 
-/**
- * Schema for how far a plan on a cluster is: how often it began, with which input last, how nodes ended since, and which places are open.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const State = Schema.Struct({
+/** How far a plan on a cluster is, as it is stored. Plans that an earlier version stored have no `givenUp`. */
+const Stored = Schema.Struct({
   run: Schema.Int,
   input: Schema.optionalKey(Schema.Json),
   nodes: Schema.Record(Schema.String, Ended),
-  open: Schema.Record(Schema.String, Open)
+  open: Schema.Record(Schema.String, Open),
+  givenUp: Schema.optionalKey(Schema.Record(Schema.String, Failure))
 })
 
-/** How far a plan on a cluster is. */
-export interface State extends Schema.Schema.Type<typeof State> {}
+/**
+ * How far a plan on a cluster is: how often it began, with which input last, how nodes ended since, which places are open, and with what
+ * those were given up whose fallbacks have begun.
+ */
+export interface State {
+  readonly run: number
+  readonly input?: Schema.Json
+  readonly nodes: HashMap.HashMap<string, Ended>
+  readonly open: Places.Places<typeof Open.Type>
+  readonly givenUp: Places.Places<Failure>
+}
 
-const without = <A>(record: Readonly<Record<string, A>>, isGone: (key: string, value: A) => boolean) =>
-  Object.fromEntries(Object.entries(record).filter(([key, value]) => !isGone(key, value)))
+const isState = (u: unknown): u is State => Predicate.hasProperty(u, "nodes") && HashMap.isHashMap(u.nodes)
 
-/** Checks whether a place is a node's own, or a fallback of it. */
-const isOf = (node: string, place: string): boolean => place === node || place.startsWith(`${node}/`)
+/** Schema for how far a plan on a cluster is. */
+const State = Stored.pipe(
+  Schema.decodeTo(
+    Schema.declare(isState, { identifier: "PlanState" }),
+    SchemaTransformation.transform({
+      decode: ({ givenUp = {}, nodes, open, ...state }): State => ({
+        ...state,
+        nodes: HashMap.fromIterable(Object.entries(nodes)),
+        open: Places.fromEntries(Object.entries(open)),
+        givenUp: Places.fromEntries(Object.entries(givenUp))
+      }),
+      encode: ({ givenUp, nodes, open, ...state }) => ({
+        ...state,
+        nodes: Object.fromEntries(nodes),
+        open: Object.fromEntries(Places.entries(open)),
+        givenUp: Object.fromEntries(Places.entries(givenUp))
+      })
+    })
+  )
+)
 
 /** Changes a place that is open. */
 const inPlace = (self: State, place: string, change: (open: typeof Open.Type) => typeof Open.Type): State => {
-  const open = own(self.open, place)
-  return open === undefined ? self : { ...self, open: { ...self.open, [place]: change(open) } }
+  const open = Places.get(self.open, place)
+  return open === undefined ? self : { ...self, open: Places.set(self.open, place, change(open)) }
 }
+
+const begin: State = { run: 0, nodes: HashMap.empty(), open: HashMap.empty(), givenUp: HashMap.empty() }
 
 const take = (self: State, step: Step): State => {
   const { open } = self
   switch (step._tag) {
     case "PlanBegun":
-      return { run: self.run + 1, input: step.input, nodes: {}, open: {} }
-    case "PlanResumed":
+      return { ...begin, run: self.run + 1, input: step.input }
+    case "PlanResumed": {
+      const agents = Places.entries(open).filter(([, { isAgent }]) => isAgent)
       return {
         ...self,
-        open: Record.map(without(open, (_, { isAgent }) => !isAgent), (open) => ({ ...open, isResumed: true }))
+        open: Places.fromEntries(agents.map(([place, open]) => [place, { ...open, isResumed: true }])),
+        givenUp: HashMap.empty()
       }
+    }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
-      return own(open, place) === undefined
-        ? { ...self, open: { ...open, [place]: { message, isAgent, isTold: false } } }
+      return Places.get(open, place) === undefined
+        ? { ...self, open: Places.set(open, place, { message, isAgent, isTold: false }) }
         : inPlace(self, place, (open) => ({ ...open, isResumed: false }))
     }
     case "PlaceDecided": {
@@ -101,19 +132,22 @@ const take = (self: State, step: Step): State => {
       return inPlace(self, place, (open) => ({ ...open, isTold }))
     }
     case "PlaceFailed":
-      return { ...self, open: without(open, (place) => place === step.place) }
+      return { ...self, open: Places.remove(open, step.place) }
+    case "PlaceGivenUp":
+      return { ...self, givenUp: Places.set(self.givenUp, step.place, step.error) }
     case "NodeEnded":
       return {
         ...self,
-        nodes: { ...self.nodes, [step.node]: step.ended },
-        open: without(open, (place) => isOf(step.node, place))
+        nodes: HashMap.set(self.nodes, step.node, step.ended),
+        open: Places.removeNode(open, step.node),
+        givenUp: Places.removeNode(self.givenUp, step.node)
       }
   }
 }
 
 /** Plans on a cluster, as a kind of long run. */
 export const kind: Kind<State, Step> = {
-  begin: { run: 0, nodes: {}, open: {} },
+  begin,
   take,
   state: State,
   step: Step

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as PubSub from "effect/PubSub"
 import * as Semaphore from "effect/Semaphore"
 import type { SessionError } from "../../agent/session/SessionError.ts"
-import type { Answer } from "../Answer.ts"
+import * as Answer from "../Answer.ts"
 import type { Told } from "../Journal.ts"
 import { LogWriter, unavailable, unreadable } from "../LogWriter.ts"
 import type { Service } from "../store/Stored.ts"
@@ -38,6 +38,11 @@ export class StepLog<State, Step> {
     return this.#writer.isClosed
   }
 
+  /** Whether nothing is stored. */
+  get isEmpty(): boolean {
+    return this.#writer.isEmpty
+  }
+
   /** Closes the log: nothing more is kept. */
   close(): void {
     this.#writer.close()
@@ -45,7 +50,7 @@ export class StepLog<State, Step> {
 
   /** Closes the log, and first stores its state whole, so that the next owner has less to read. */
   get end(): Effect.Effect<void> {
-    return this.#writer.end(() => Steps.toText(this.kept), this.kept.steps)
+    return this.#writer.end(() => Steps.toText(this.#kind, this.kept), this.kept.steps)
   }
 
   /** Keeps steps, and the calls of which nobody knows whether they took effect. */
@@ -54,9 +59,12 @@ export class StepLog<State, Step> {
   }
 
   /** Answers a message, by what is kept once nothing else is being appended. */
-  answer(key: string, answerIn: (kept: Steps.Kept<State>) => Answer): Effect.Effect<Answer, SessionError> {
+  answer(
+    key: string,
+    answerIn: (kept: Steps.Kept<State>) => Answer.Answer
+  ): Effect.Effect<Answer.Answer, SessionError> {
     const taken = this.kept.message === key ? undefined : key
-    let answer: Answer
+    let answer: Answer.Answer
     const appending = this.append({ steps: [], answered: key, taken }, (kept) => answer = answerIn(kept))
     return Effect.map(appending, () => answer)
   }
@@ -64,23 +72,23 @@ export class StepLog<State, Step> {
   /** Appends an entry. */
   append(
     entry: Steps.Entry<State, Step>,
-    answerIn?: (kept: Steps.Kept<State>) => Answer
+    answerIn?: (kept: Steps.Kept<State>) => Answer.Answer
   ): Effect.Effect<void, SessionError> {
     const appending = Effect.suspend(() => {
       const before = this.kept
       const answer = answerIn?.(before)
       const next = Steps.take(this.#kind, before, entry)
       const written = this.#writer.write({
-        text: Steps.toText(entry),
+        text: Steps.toText(this.#kind, entry),
         lastEvent: next.steps,
         taken: entry.taken,
         answered: entry.answered,
-        answer: answer === undefined ? undefined : JSON.stringify(answer)
+        answer: answer === undefined ? undefined : Answer.toText(answer, true)
       })
       return Effect.flatMap(written, () => {
         this.kept = next
         entry.steps.forEach((event, at) => PubSub.publishUnsafe(this.#told, { cursor: before.steps + at + 1, event }))
-        return this.#writer.snapshot(() => Steps.toText(this.kept), this.kept.steps)
+        return this.#writer.snapshot(() => Steps.toText(this.#kind, this.kept), this.kept.steps)
       })
     })
     return Effect.uninterruptible(this.#alone.withPermit(appending))

@@ -3,7 +3,7 @@
  * function here is pure.
  *
  * A long run is a plan or a dialogue on a cluster. Its agents have conversations of their own there, so its log holds only what goes on
- * between them, as steps. Steps and states are JSON.
+ * between them, as steps, which are JSON.
  *
  * @since 0.1.0
  */
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { lazy } from "../../domain/Lazy.ts"
 import { UnknownCall } from "../UnknownCall.ts"
 
-/** How a kind of long run begins, how a step changes its state, and how both are read. Both are JSON as they are. */
+/** How a kind of long run begins, how a step changes its state, and how both are read. Steps are JSON as they are. */
 export interface Kind<State, Step> {
   readonly begin: State
   readonly take: (state: State, step: Step) => State
@@ -22,7 +22,7 @@ export interface Kind<State, Step> {
 
 /**
  * What is kept of a long run. `message` is the message that is being answered, and `unknown` are the calls since that message whose effect
- * is unknown.
+ * is unknown. `forkOf` is the long run that is being forked into this one: until that is done, some agents' conversations may be missing.
  */
 export interface Kept<State> {
   readonly state: State
@@ -30,9 +30,10 @@ export interface Kept<State> {
   readonly message: string | undefined
   readonly cancelled: ReadonlyArray<string>
   readonly steps: number
+  readonly forkOf?: string | undefined
 }
 
-/** What an entry of the log says. A `state` stands for all before it. */
+/** What an entry of the log says. A `state` stands for all before it. With `isWhole` the fork that began with `forkOf` is done. */
 export interface Entry<State, Step> {
   readonly steps: ReadonlyArray<Step>
   readonly unknown?: ReadonlyArray<UnknownCall> | undefined
@@ -40,6 +41,8 @@ export interface Entry<State, Step> {
   readonly answered?: string | undefined
   readonly cancelled?: string | undefined
   readonly state?: State | undefined
+  readonly forkOf?: string | undefined
+  readonly isWhole?: true | undefined
 }
 
 /** What is kept of a long run to which nothing was said. */
@@ -67,7 +70,8 @@ export const take = <State, Step>(
     unknown: [...before, ...unknown.filter(isNew)],
     message: message === answered ? undefined : message,
     cancelled: withCancelled.filter((key) => key !== answered),
-    steps: self.steps + steps.length
+    steps: self.steps + steps.length,
+    forkOf: entry.isWhole === true ? undefined : entry.forkOf ?? self.forkOf
   }
 }
 
@@ -80,14 +84,17 @@ const shapes = lazy(() => ({
     taken: Text,
     answered: Text,
     cancelled: Text,
-    state: Schema.optionalKey(Schema.Unknown)
+    state: Schema.optionalKey(Schema.Unknown),
+    forkOf: Text,
+    isWhole: Schema.optionalKey(Schema.Literal(true))
   }))),
   kept: Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Struct({
     state: Schema.Unknown,
     unknown: Schema.Array(UnknownCall),
     message: Text,
     cancelled: Schema.Array(Schema.String),
-    steps: Schema.Int
+    steps: Schema.Int,
+    forkOf: Text
   })))
 }))
 
@@ -104,7 +111,10 @@ export const stepFromJson = <State, Step>({ step }: Kind<State, Step>, json: unk
 export const stepToJson = <Step>(step: Step): Schema.Json => step as Schema.Json
 
 /** Writes an entry, or what is kept. */
-export const toText = <State, Step>(value: Entry<State, Step> | Kept<State>): string => JSON.stringify(value)
+export const toText = <State, Step>(
+  { state: schema }: Kind<State, Step>,
+  { state, ...value }: Entry<State, Step> | Kept<State>
+): string => JSON.stringify(state === undefined ? value : { ...value, state: Schema.encodeSync(schema)(state) })
 
 /** Reads an entry, or says what can't be read. */
 export const entryFromText = <State, Step>(
