@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 146_000,
+  "troupe": 147_000,
   "troupe/testing": 147_500,
   "troupe/ai-sdk": 16_900
 }
@@ -39,7 +39,7 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 607_500, modules: 3 },
+  "troupe": { bytes: 612_000, modules: 3 },
   "troupe/Agent": { bytes: 318_500, modules: 2 },
   "troupe/AgentState": { bytes: 318_500, modules: 2 },
   "troupe/ai-sdk": { bytes: 380_000, modules: 2 }
