@@ -573,7 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "The plan has no node \"toString\"; " +
+          "Node \"toString\" isn't available; " +
             "available: \"load\", \"never\", \"behind\", \"send\""
         )
       }
