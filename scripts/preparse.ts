@@ -1,7 +1,7 @@
 /**
  * Writes the functions of a module so that V8 doesn't parse them before they are called.
  *
- * V8 only looks for the end of a `function` when it compiles a module. An arrow function of a module it parses as a whole, and once more
+ * V8 only looks for the end of a `function` when it compiles a module. It parses an arrow function of a module as a whole, and once more
  * when the function is called: `ParserBase::ParseArrowFunctionLiteral` of V8 skips a body only if no scope around it has variables to
  * allocate, and a module has.
  */
@@ -13,7 +13,7 @@ type Inside = { readonly type?: string } & { readonly [key: string]: unknown }
 
 const isInside = (value: unknown): value is Inside => typeof value === "object" && value !== null
 
-/** Says whether a function may have another `this`, `super` or `arguments` when it isn't an arrow function. */
+/** Checks whether an arrow function takes `this`, `super`, `arguments` or the like from around it: then it must stay one. */
 const usesScopeAround = (value: unknown): boolean => {
   if (!isInside(value)) return false
   switch (value.type) {

@@ -116,8 +116,8 @@ export interface Session<out Output = unknown, out E = OwnError>
 
   /**
    * The current state, then each new one. Every event that changes the state emits one; pieces of text don't. It ends when the session is
-   * closed, and a slow reader misses nothing. These are states of the session, as `state` is, so the store may not have one yet. `stream` and
-   * observers show an event that is saved at once only after its save.
+   * closed, and a slow reader misses nothing. These are states of the session, as `state` is, so the store may not have one yet. If an event is
+   * saved at once, `stream` and observers show it only after its save.
    */
   readonly changes: Stream.Stream<AgentState.AgentState>
 

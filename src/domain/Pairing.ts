@@ -5,7 +5,7 @@
  *    then to the first. If there is no such call before it, the calls behind it are searched.
  * 2. A request to approve belongs to the nearest call before it that has its id, then to the first behind it. If one message has several
  *    calls of that id, each gets one of the requests behind them, in order. If there are fewer requests than calls, nobody knows which of
- *    the calls somebody saw, so calls without a result get them, and none of these requests `isSure`.
+ *    the calls somebody saw, so calls without a result get them first, and none of these requests `isSure`.
  * 3. An answer belongs to the nearest request before it that has its id and no answer yet, then to the first behind it.
  * 4. An answer without a request is an answer to a provider: prompts for a provider have its answer, but not its own request. It belongs to
  *    a call that the provider runs and that has neither a result nor a request: to the first one in the nearest message before it that has

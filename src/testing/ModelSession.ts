@@ -133,7 +133,7 @@ export class ModelSession<R> {
     const turn = agent?.state.conversation.turns.at(-1)
     if (agent === undefined || turn === undefined) return
     const isSentAgain = ({ id }: Given): boolean => all.some((given) => given.id === id)
-    // An attempt that is made again has the same turn in the same run: of each id the last result counts, in any process.
+    // An attempt that is made again has the same turn in the same run: of each id the last result counts, even if the id alone decides.
     const within = this.#within.get(agent) ?? new WeakMap<Turn, Array<Given>>()
     const before = within.get(turn) ?? []
     for (const given of before.filter(isSentAgain)) {

@@ -573,7 +573,8 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "The plan has no node \"toString\"; available: \"load\", \"never\", \"behind\", \"send\""
+          "Node \"toString\" isn't available; " +
+            "available: \"load\", \"never\", \"behind\", \"send\""
         )
       }
       assert.deepStrictEqual(ran, [])

@@ -70,7 +70,7 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
         })
       )
   )
-  // A move belongs to the agent that hands over, so it ends with that, and an event says so.
+  // A move belongs to the agent that hands over, so the handoff takes it back, by an event.
   if (loop.state.transition !== undefined) takeBack(loop)
   Loop.emit(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, conversation) })
   yield* loop.journal.flush

@@ -3,8 +3,7 @@
  *
  * 1. For the last answer that a limit allows (`docs/decisions/0010`), no tool is offered except `final_answer`. A program may still call one.
  * 2. A mode that names tools hides the others of the agent and of modes below it. Conversation settings that name tools hide the agent's
- *    others.
- *    The final answer and the tool that leaves a mode stay.
+ *    others. The final answer and the tool that leaves a mode stay.
  * 3. A tool of a mode is offered while the mode is entered, and a tool that enters a mode if the mode could be entered.
  * 4. While a mode is set up or cleaned up, no tool takes the agent elsewhere: neither to another agent nor to another mode.
  *

@@ -43,7 +43,7 @@ export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("trou
 }
 
 /**
- * Error for results, or a program, that name a node which the plan doesn't have.
+ * Error for results that name a node which the plan doesn't have, or for a client of a cluster that asks for a node without an agent.
  *
  * @category errors
  * @since 0.1.0
@@ -54,5 +54,5 @@ export class PlanMismatch extends ErrorClass<PlanMismatch>("troupe/handoff/Plan"
     node: Schema.String,
     available: Schema.Array(Schema.String)
   },
-  ({ available, node }) => `The plan has no node "${node}"; available: ${listOf(available)}`
+  ({ available, node }) => `Node "${node}" isn't available; available: ${listOf(available)}`
 ) {}
