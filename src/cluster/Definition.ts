@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { Roster } from "../agent/definition/AgentDefinition.ts"
-import { openCalls } from "../domain/Conversation.ts"
+import { mismatches } from "../agent/rules/Mismatch.ts"
 import type { AgentState } from "../domain/StateSchema.ts"
 
 /**
@@ -23,19 +23,12 @@ export const Missing = Schema.Struct({
 /** What a definition lacks: an agent, a mode of `agent`, or a tool of `agent` that an open call names. */
 export interface Missing extends Schema.Schema.Type<typeof Missing> {}
 
+const kinds = { agent: "Agent", mode: "Mode", tool: "Tool" } as const
+
 /** Returns what a state names and a definition lacks, in called agents too. */
-export const missing = ({ agents }: Roster, state: AgentState): ReadonlyArray<Missing> => {
-  const { agent, conversation, modes } = state
-  const definition = agents.get(agent)
-  if (definition === undefined) return [{ kind: "Agent", name: agent, agent }]
-  return [
-    ...modes.flatMap(({ name }): ReadonlyArray<Missing> =>
-      definition.modes.has(name) ? [] : [{ kind: "Mode", name, agent }]
-    ),
-    ...openCalls(conversation).flatMap(({ name, state }): ReadonlyArray<Missing> => {
-      const entry = definition.tools.get(name)
-      if (entry === undefined) return [{ kind: "Tool", name, agent }]
-      return entry._tag === "Agent" && state._tag === "Delegated" ? missing(entry.roster(), state.child) : []
-    })
-  ]
-}
+export const missing = (roster: Roster, state: AgentState): ReadonlyArray<Missing> =>
+  mismatches(roster, state).map(({ agent, missing, wanted }) => ({
+    kind: kinds[missing],
+    name: wanted,
+    agent: missing === "agent" ? wanted : agent
+  }))

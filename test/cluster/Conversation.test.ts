@@ -318,6 +318,21 @@ describe("A conversation", () => {
     }).pipe(Effect.provide(ConversationStore.layerMemory))
   })
 
+  it.live("that waits for an approval of its provider's own call is opened again by the same definition", () => {
+    const Plain = Conversation.make("Desk", Agent.make("plain"))
+    const on = <A, E>(answer: MockModel.Reply, use: (chat: Conversation.Client) => Effect.Effect<A, E>) =>
+      Effect.flatMap(Plain.client, (client) => use(client("1"))).pipe(
+        Effect.provide(Layer.provide(Plain.layer, MockModel.layer(MockModel.queue(answer)))),
+        Effect.provide(TestRunner.layer)
+      )
+    return Effect.gen(function*() {
+      const asking = MockResponse.approvalRequest("mcp.search", { q: 1 }, { id: "w1" })
+      assert.strictEqual((yield* on(asking, (chat) => chat.say("Search"))).status, "Waiting")
+      const answer = yield* on("Found.", (chat) => chat.approve("w1"))
+      assert.deepStrictEqual([answer.status, answer.text], ["Complete", "Found."])
+    }).pipe(Effect.provide(ConversationStore.layerMemory))
+  })
+
   it.live("opens again from a snapshot and what is behind it, and is the fold of its log", () =>
     Effect.gen(function*() {
       const long = "word ".repeat(500)

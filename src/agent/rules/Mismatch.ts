@@ -13,28 +13,33 @@ const lacks = (
   missing: AgentMismatch["missing"],
   wanted: string,
   available: ReadonlyMap<string, unknown>
-): AgentMismatch => new AgentMismatch({ agent, missing, wanted, available: [...available.keys()] })
+): ReadonlyArray<AgentMismatch> => [new AgentMismatch({ agent, missing, wanted, available: [...available.keys()] })]
 
 /**
- * Finds what a state names and a roster doesn't have.
+ * Finds all that a state names and a roster doesn't have, in called agents too.
  *
  * A pending call may name any tool: if the agent doesn't have the tool, the model reads that as the result. The agent must have the tools of
  * all other open calls, except those that the provider runs.
  */
-export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined => {
+export const mismatches = (roster: Roster, state: AgentState): ReadonlyArray<AgentMismatch> => {
   const definition = roster.agents.get(state.agent)
   if (definition === undefined) return lacks(roster.first.name, "agent", state.agent, roster.agents)
   const { modes, name, tools } = definition
-  const mode = state.modes.find((frame) => !modes.has(frame.name))
-  if (mode !== undefined) return lacks(name, "mode", mode.name, modes)
-  for (const call of openCalls(state.conversation)) {
-    if (call.approvalId !== undefined) continue
-    const entry = tools.get(call.name)
-    if (call.state._tag === "Delegated") {
-      if (entry?._tag !== "Agent") return lacks(name, "tool", call.name, tools)
-      const nested = findMismatch(entry.roster(), call.state.child)
-      if (nested !== undefined) return nested
-    } else if (entry === undefined && call.state._tag !== "Pending") return lacks(name, "tool", call.name, tools)
-  }
-  return undefined
+  return [
+    ...state.modes.flatMap((frame) => modes.has(frame.name) ? [] : lacks(name, "mode", frame.name, modes)),
+    ...openCalls(state.conversation).flatMap((call) => {
+      if (call.approvalId !== undefined) return []
+      const entry = tools.get(call.name)
+      if (call.state._tag === "Delegated") {
+        return entry?._tag === "Agent"
+          ? mismatches(entry.roster(), call.state.child)
+          : lacks(name, "tool", call.name, tools)
+      }
+      return entry === undefined && call.state._tag !== "Pending" ? lacks(name, "tool", call.name, tools) : []
+    })
+  ]
 }
+
+/** Finds the first thing that a state names and a roster doesn't have. */
+export const findMismatch = (roster: Roster, state: AgentState): AgentMismatch | undefined =>
+  mismatches(roster, state)[0]

@@ -24,8 +24,10 @@ export class OutputNotJson extends ErrorClass<OutputNotJson>("troupe/cluster")("
 }, ({ node, places }) => `The output of node "${node}" isn't JSON at ${listOf(places)}`) {}
 
 /**
- * Error of a plan with an effect that was interrupted, or whose process ended, before it was done. Whether it took effect is unknown, so only
- * `resume` starts it again. A node that is `idempotent` never has this error: it starts again at once.
+ * Error of a plan with an effect that was interrupted, or whose process ended, before it was done.
+ *
+ * Whether it took effect is unknown, so only `resume`, or a `retry` of its own after a `timeout`, starts it again. A node that is `idempotent`
+ * never has this error: it starts again at once.
  *
  * @category errors
  * @since 0.1.0
