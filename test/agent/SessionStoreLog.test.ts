@@ -1,6 +1,6 @@
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, FileSystem, Layer, Option, Random } from "effect"
+import { Cause, Context, Effect, Exit, FileSystem, Layer, Option, Random, Scope } from "effect"
 import type { LanguageModel } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
@@ -174,6 +174,40 @@ describe("A session that is stored for long", () => {
       }
       assert.isAbove(failed.length, 10)
     }))
+
+  it.effect("leaves its own write where another session may have read it, though it can't read the head then", () =>
+    Effect.gen(function*() {
+      const values = new Map<string, string>()
+      const others = makeStore(values).layer
+      const scope = yield* Effect.scope
+      const other = yield* open.pipe(
+        Effect.provideService(Scope.Scope, scope),
+        Effect.provide([others, echo]),
+        Effect.cached
+      )
+      let known = Number.POSITIVE_INFINITY
+      const own = KeyValueStore.makeStringOnly({
+        get: (key) =>
+          Effect.suspend(() =>
+            key === "a" && values.size > known
+              ? Effect.andThen(Effect.ignore(other), Effect.fail(failure))
+              : Effect.succeed(values.get(key))
+          ),
+        set: (key, value) => Effect.sync(() => void values.set(key, value)),
+        remove: (key) => Effect.sync(() => void values.delete(key)),
+        clear: Effect.die("not used"),
+        size: Effect.sync(() => values.size),
+        keys: Effect.sync(() => [...values.keys()])
+      })
+      const session = yield* Effect.provideService(open, KeyValueStore.KeyValueStore, own)
+      yield* session.call("One")
+      known = values.size
+      assert.strictEqual(reasonOf(yield* Effect.exit(session.call("Two")))?._tag, "StoreUnavailable")
+      known = Number.POSITIVE_INFINITY
+      const state = yield* Effect.flatMap(other, (session) => session.call("Three"))
+      assert.deepStrictEqual(yield* Effect.provide(Session.load("a"), others), state)
+      assert.strictEqual(reasonOf(yield* Effect.exit(session.call("Four")))?._tag, "StoreConflict")
+    }).pipe(Effect.scoped, Effect.provide(echo)))
 
   it.effect("keeps nothing of earlier logs, also if some of it couldn't be removed at first", () =>
     Effect.gen(function*() {

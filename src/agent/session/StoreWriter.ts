@@ -188,8 +188,12 @@ export const makeWriter = Effect.fnUntraced(function*(
       to.recent.push(entry.events)
       to.size += text.length
     })
-    // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too.
-    yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
+    // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too. If it can't be read, the
+    // entry stays like any other that was reported as failed: another session may have read it, and may write behind it.
+    yield* Effect.tapError(
+      checkHead,
+      ({ reason }) => reason._tag === "StoreUnavailable" ? Effect.void : Effect.ignore(store.remove(key))
+    )
     take(text)
     const written = revision - to.base
     if (written % StoredLog.chunkSize !== 0) return
