@@ -61,7 +61,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     next: last.next,
     isAhead: false
   }
-  /** The texts of writes that failed since the last save, and how each is taken in if the store has it after all. */
+  /** The texts of the write under way and of those that failed since the last save, and how each is taken in if the store has it. */
   const failed = new Map<string, () => void>()
 
   const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
@@ -69,12 +69,18 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
+  /** Takes in a write of this session that the store has now. Returns whether it wasn't taken in before. */
+  const take = (text: string): boolean => {
+    const takeIn = failed.get(text)
+    if (takeIn === undefined) return false
+    failed.clear()
+    takeIn()
+    return true
+  }
+
   /** Takes in what the store has of a write that was reported as failed. Returns whether the text is one of this session. */
   const isOwn = (text: string): boolean => {
-    const take = failed.get(text)
-    if (take === undefined) return false
-    failed.clear()
-    take()
+    if (!take(text)) return false
     if (log !== undefined) log.isAhead = true
     return true
   }
@@ -102,20 +108,15 @@ export const makeWriter = Effect.fnUntraced(function*(
     yield* isOwn(found) ? check : conflict(revision + 1)
   })
 
-  /** Inserts a value that another session may insert at the same time. `take` is what the session does once it is there. */
-  const insert = (key: string, text: string, take: () => void) =>
+  /** Inserts a value that another session may insert at the same time. `takeIn` is what the session does once it is there. */
+  const insert = (key: string, text: string, takeIn: () => void) =>
     Effect.suspend(() => {
-      failed.set(text, take)
+      failed.set(text, takeIn)
       return Effect.flatMap(
         writing(IfAbsent.insert(store, key, text)),
         (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
       )
     })
-
-  const take = (text: string): void => {
-    failed.get(text)?.()
-    failed.clear()
-  }
 
   const removeLog = (log: StoredLog.Extent) =>
     Effect.map(
