@@ -23,6 +23,12 @@ import * as StoredLog from "./StoredLog.ts"
 /** How many characters of entries a log has at least before the next one begins. */
 const minLogSize = 32_768
 
+/**
+ * How many failed writes are known at most. Each may have all that isn't saved yet, and a store may fail for long. An earlier one isn't in
+ * the store, unless the store carries it out much later: it then counts as written by another session.
+ */
+const mostFailed = 8
+
 /** A log that is written to. If it `isAhead`, it holds a save that was reported as failed, so the next save begins another log. */
 interface OpenLog {
   readonly name: string
@@ -61,7 +67,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     next: last.next,
     isAhead: false
   }
-  /** The texts of the write under way and of those that failed since the last save, and how each is taken in if the store has it. */
+  /** The texts of the write under way and of the latest that failed since the last save, and how each is taken in if the store has it. */
   const failed = new Map<string, () => void>()
 
   const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
@@ -108,10 +114,17 @@ export const makeWriter = Effect.fnUntraced(function*(
     yield* isOwn(found) ? check : conflict(revision + 1)
   })
 
+  /** Notes a write before it is tried. */
+  const note = (text: string, takeIn: () => void): void => {
+    const [oldest] = failed.keys()
+    if (failed.size >= mostFailed && oldest !== undefined) failed.delete(oldest)
+    failed.set(text, takeIn)
+  }
+
   /** Inserts a value that another session may insert at the same time. `takeIn` is what the session does once it is there. */
   const insert = (key: string, text: string, takeIn: () => void) =>
     Effect.suspend(() => {
-      failed.set(text, takeIn)
+      note(text, takeIn)
       return Effect.flatMap(
         writing(IfAbsent.insert(store, key, text)),
         (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
@@ -172,7 +185,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     const head = StoredLog.headOf(name, base, writer)
     if (first === undefined) yield* insert(id, head, open)
     else {
-      failed.set(head, open)
+      note(head, open)
       const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
       if (now !== head) return yield* conflict(now === undefined ? undefined : base)
     }
