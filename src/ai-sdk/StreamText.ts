@@ -91,7 +91,9 @@ const closing = 1_000
 /** Reads a stream whose answer is over to its end, while nobody waits. If it stays open, it is let go of. */
 const readOut = (reader: ReadableStreamDefaultReader<Streamed.Part>, letGo: () => void): void => {
   const timer = setTimeout(letGo, closing)
-  const readOn = (): Promise<void> => reader.read().then(({ done }) => done ? undefined : readOn())
+  // Without a pause, a stream whose parts are all there would be read before anything else, the timer included.
+  const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
+  const readOn = (): Promise<void> => reader.read().then(({ done }) => done ? undefined : pause().then(readOn))
   readOn().catch(() => {}).finally(() => clearTimeout(timer))
 }
 

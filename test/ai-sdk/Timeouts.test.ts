@@ -179,6 +179,30 @@ describe("A request to a provider", () => {
       assert.deepStrictEqual(ends, { isFlushed: true, isAborted: false })
     }))
 
+  it.effect("leaves the process to others if its stream has parts without end after its finish", () =>
+    Effect.gen(function*() {
+      const parts: ReadonlyArray<Part> = [...word, { type: "text-end", id: "1" }, { type: "finish", ...finish }]
+      const seen = { sent: 0, isCancelled: false }
+      const endless: LanguageModelV4 = {
+        ...saying([]).model,
+        doStream: () =>
+          Promise.resolve({
+            stream: new ReadableStream<Part>({
+              pull: (controller) => {
+                // Read without a pause, a stream without end would hold up the test for good.
+                if (seen.sent === 100_000) return controller.close()
+                controller.enqueue(parts[seen.sent++] ?? { type: "raw", rawValue: ": ping" })
+              },
+              cancel: () => void (seen.isCancelled = true)
+            })
+          })
+      }
+      yield* Effect.provide(drain, AiSdkModel.layer(endless))
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 1_200)))
+      assert.isTrue(seen.isCancelled)
+      assert.isBelow(seen.sent, 10_000)
+    }))
+
   it.effect("is made again by the agent's retry", () =>
     Effect.gen(function*() {
       const { model } = silentAfter([])

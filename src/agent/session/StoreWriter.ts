@@ -23,6 +23,12 @@ import * as StoredLog from "./StoredLog.ts"
 /** How many characters of entries a log has at least before the next one begins. */
 const minLogSize = 32_768
 
+/**
+ * How many failed writes are known at most. Each may have all that isn't saved yet, and a store may fail for long. An earlier one isn't in
+ * the store, unless the store carries it out much later: it then counts as written by another session.
+ */
+const mostFailed = 8
+
 /** A log that is written to. If it `isAhead`, it holds a save that was reported as failed, so the next save begins another log. */
 interface OpenLog {
   readonly name: string
@@ -61,7 +67,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     next: last.next,
     isAhead: false
   }
-  /** The texts of writes that failed since the last save, and how each is taken in if the store has it after all. */
+  /** The texts of the write under way and of the latest that failed since the last save, and how each is taken in if the store has it. */
   const failed = new Map<string, () => void>()
 
   const conflict = (found: number | undefined): Effect.Effect<never, SessionError> =>
@@ -69,12 +75,18 @@ export const makeWriter = Effect.fnUntraced(function*(
 
   const writing = Effect.mapError(StoredLog.unavailable(id, "write"))
 
+  /** Takes in a write of this session that the store has now. Returns whether it wasn't taken in before. */
+  const take = (text: string): boolean => {
+    const takeIn = failed.get(text)
+    if (takeIn === undefined) return false
+    failed.clear()
+    takeIn()
+    return true
+  }
+
   /** Takes in what the store has of a write that was reported as failed. Returns whether the text is one of this session. */
   const isOwn = (text: string): boolean => {
-    const take = failed.get(text)
-    if (take === undefined) return false
-    failed.clear()
-    take()
+    if (!take(text)) return false
     if (log !== undefined) log.isAhead = true
     return true
   }
@@ -102,20 +114,22 @@ export const makeWriter = Effect.fnUntraced(function*(
     yield* isOwn(found) ? check : conflict(revision + 1)
   })
 
-  /** Inserts a value that another session may insert at the same time. `take` is what the session does once it is there. */
-  const insert = (key: string, text: string, take: () => void) =>
+  /** Notes a write before it is tried. */
+  const note = (text: string, takeIn: () => void): void => {
+    const [oldest] = failed.keys()
+    if (failed.size >= mostFailed && oldest !== undefined) failed.delete(oldest)
+    failed.set(text, takeIn)
+  }
+
+  /** Inserts a value that another session may insert at the same time. `takeIn` is what the session does once it is there. */
+  const insert = (key: string, text: string, takeIn: () => void) =>
     Effect.suspend(() => {
-      failed.set(text, take)
+      note(text, takeIn)
       return Effect.flatMap(
         writing(IfAbsent.insert(store, key, text)),
         (isInserted) => isInserted ? Effect.void : conflict(revision + 1)
       )
     })
-
-  const take = (text: string): void => {
-    failed.get(text)?.()
-    failed.clear()
-  }
 
   const removeLog = (log: StoredLog.Extent) =>
     Effect.map(
@@ -171,7 +185,7 @@ export const makeWriter = Effect.fnUntraced(function*(
     const head = StoredLog.headOf(name, base, writer)
     if (first === undefined) yield* insert(id, head, open)
     else {
-      failed.set(head, open)
+      note(head, open)
       const now = yield* writing(store.modify(id, (found) => found === first ? head : found))
       if (now !== head) return yield* conflict(now === undefined ? undefined : base)
     }
@@ -188,8 +202,12 @@ export const makeWriter = Effect.fnUntraced(function*(
       to.recent.push(entry.events)
       to.size += text.length
     })
-    // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too.
-    yield* Effect.tapError(checkHead, () => Effect.ignore(store.remove(key)))
+    // In a log that was removed, no entry of another session makes the insert fail, so the head is checked too. If it can't be read, the
+    // entry stays like any other that was reported as failed: another session may have read it, and may write behind it.
+    yield* Effect.tapError(
+      checkHead,
+      ({ reason }) => reason._tag === "StoreUnavailable" ? Effect.void : Effect.ignore(store.remove(key))
+    )
     take(text)
     const written = revision - to.base
     if (written % StoredLog.chunkSize !== 0) return
