@@ -573,7 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "Node \"toString\" isn't available; " +
+          "There is no node \"toString\" here; " +
             "available: \"load\", \"never\", \"behind\", \"send\""
         )
       }

@@ -54,5 +54,5 @@ export class PlanMismatch extends ErrorClass<PlanMismatch>("troupe/handoff/Plan"
     node: Schema.String,
     available: Schema.Array(Schema.String)
   },
-  ({ available, node }) => `Node "${node}" isn't available; available: ${listOf(available)}`
+  ({ available, node }) => `There is no node "${node}" here; available: ${listOf(available)}`
 ) {}
