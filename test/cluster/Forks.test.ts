@@ -103,6 +103,35 @@ describe("A fork on a cluster", () => {
       assert.strictEqual((yield* after("2").node("bob").state).conversation.turns.length, 2)
     }))
 
+  it.live("that was whole when its runner died takes the new plan from nobody", () =>
+    Effect.gen(function*() {
+      const { start, store } = yield* makeCluster
+      const one = yield* start(Report.layer, model)
+      const before = yield* one.provide(Report.client)
+      yield* before("1").say("orders")
+      const dead = yield* Deferred.make<void>()
+      const { append, claim } = store
+      let claims = 0
+      change(store, {
+        append: (entry) =>
+          entry.id === "Report/2"
+            ? Effect.tap(append(entry), () => Effect.andThen(one.die, Deferred.succeed(dead, undefined)))
+            : append(entry),
+        claim: (id) => {
+          if (id === "Report/2") claims++
+          return claim(id)
+        }
+      })
+      const asking = yield* Effect.forkChild(before("1").fork("2"))
+      yield* Deferred.await(dead)
+      yield* Fiber.interrupt(asking)
+      claims = 0
+      const after = yield* (yield* start(Report.layer, model)).provide(Report.client)
+      yield* after("1").fork("2")
+      assert.strictEqual(claims, 0)
+      assert.deepStrictEqual(yield* after("2").state, yield* after("1").state)
+    }))
+
   it.live("is read as it is by who has read its empty target before", () =>
     Effect.gen(function*() {
       const Desk = Conversation.make("Desk", ada)

@@ -43,6 +43,9 @@ export const make = Effect.fnUntraced(function*<State, Step>(
   const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
   // The target comes first: if it exists, its agents' conversations are its own, also those that are still empty.
   if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
+  const [, more] = yield* Effect.mapError(store.read(toId, -1, 2), unavailable(id, "read"))
+  // A runner that died has done it, and somebody may have the new long run: claiming that would stop what runs in it.
+  if (more !== undefined) return
   const opening = StepLog.open(kind, { id: toId, store, told })
   const undo = Effect.andThen(
     Effect.forEach(forked, (place) => Effect.ignore(persist(childOf(to, place).remove)), { discard: true }),
