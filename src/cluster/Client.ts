@@ -107,7 +107,10 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it has another answer. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
-  /** Begins the conversation `to` with the state of this one, once earlier messages are answered. Fails with `ConversationExists`. */
+  /**
+   * Begins the conversation `to` with the state of this one, once earlier messages are answered. Fails with `ConversationExists`. To fork
+   * into `to` again, after a failure or after `to` was removed, use another key.
+   */
   readonly fork: (to: string, options?: Keyed) => Effect.Effect<void, ConversationError | X>
 
   /** Removes the conversation, its messages and their answers. It waits for a run that is under way, so `cancel` that run first. */

@@ -124,10 +124,7 @@ export class Held<Live extends Open> {
     const leaving = Effect.suspend(() =>
       --this.#users === 0 && this.#live?.journal.isEmpty === true ? this.close() : Effect.void
     )
-    return Effect.suspend(() => {
-      this.#users++
-      return Effect.ensuring(self, leaving)
-    })
+    return Effect.acquireUseRelease(Effect.sync(() => void this.#users++), () => self, () => leaving)
   }
 
   #open(): Effect.Effect<Live, Failure> {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Scheduler } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Agent, AgentState, Guardrail } from "troupe"
@@ -417,6 +417,63 @@ describe("the limit of a tenant's runs", () => {
         Effect.provide(Runs.layer.pipe(Layer.provideMerge(Store.layer), Layer.provide(limited))),
         Effect.provideContext(context)
       )
+    }))
+
+  it.effect("renews a count only while something takes long to begin", () =>
+    Effect.gen(function*() {
+      const { context } = yield* folder()
+      const limited = Layer.succeed(Settings, settings)
+      let renewals = 0
+      const counted = Layer.effect(
+        Store.Store,
+        Effect.map(Store.Store, (store) => ({
+          ...store,
+          reserve: (...args) =>
+            Effect.map(store.reserve(...args), (reserved) =>
+              reserved?.count === undefined ? reserved : {
+                ...reserved,
+                count: { ...reserved.count, renew: Effect.sync(() => void renewals++) }
+              })
+        }))
+      )
+      yield* Effect.gen(function*() {
+        const store = yield* Store.Store
+        const runs = yield* Runs.Runs
+        yield* store.create("ada", "1")
+        yield* runs.begin("ada", "1", Effect.as(Effect.yieldNow, { cursor: 0, isNew: true }))
+        assert.strictEqual(renewals, 0)
+        yield* Effect.forkChild(runs.begin("ada", "1", Effect.never), { startImmediately: true })
+        yield* TestClock.adjust("25 seconds")
+        assert.strictEqual(renewals, 2)
+      }).pipe(
+        Effect.provide(
+          Runs.layer.pipe(Layer.provideMerge(counted), Layer.provide(Store.layer), Layer.provide(limited))
+        ),
+        Effect.provideContext(context)
+      )
+    }))
+
+  it.live("doesn't count what is refused while the count is renewed, wherever that is broken off", () =>
+    Effect.gen(function*() {
+      const { context } = yield* folder()
+      yield* Effect.gen(function*() {
+        const store = yield* Store.Store
+        const sql = yield* SqlClient.SqlClient
+        yield* store.create("ada", "1")
+        for (let turns = 0; turns < 40; turns++) {
+          const { count } = (yield* store.reserve("ada", "1", 1))!
+          // The renewed time is another one.
+          yield* Effect.sleep(2)
+          const renewing = yield* Effect.forkChild(
+            Effect.provideService(count!.renew, Scheduler.MaxOpsBeforeYield, 3)
+          )
+          yield* Effect.repeat(Effect.yieldNow, { times: turns })
+          yield* Fiber.interrupt(renewing)
+          yield* count!.end
+          const [row] = yield* sql`SELECT begins_until FROM backend_conversations`
+          assert.isNull(row!["begins_until"], `after ${turns} turns`)
+        }
+      }).pipe(Effect.provide(Store.layer), Effect.provideContext(context))
     }))
 
   it.live("doesn't count what was refused", () =>

@@ -103,6 +103,35 @@ describe("A fork on a cluster", () => {
       assert.strictEqual((yield* after("2").node("bob").state).conversation.turns.length, 2)
     }))
 
+  it.live("that was whole when its runner died takes the new plan from nobody", () =>
+    Effect.gen(function*() {
+      const { start, store } = yield* makeCluster
+      const one = yield* start(Report.layer, model)
+      const before = yield* one.provide(Report.client)
+      yield* before("1").say("orders")
+      const dead = yield* Deferred.make<void>()
+      const { append, claim } = store
+      let claims = 0
+      change(store, {
+        append: (entry) =>
+          entry.id === "Report/2"
+            ? Effect.tap(append(entry), () => Effect.andThen(one.die, Deferred.succeed(dead, undefined)))
+            : append(entry),
+        claim: (id) => {
+          if (id === "Report/2") claims++
+          return claim(id)
+        }
+      })
+      const asking = yield* Effect.forkChild(before("1").fork("2"))
+      yield* Deferred.await(dead)
+      yield* Fiber.interrupt(asking)
+      claims = 0
+      const after = yield* (yield* start(Report.layer, model)).provide(Report.client)
+      yield* after("1").fork("2")
+      assert.strictEqual(claims, 0)
+      assert.deepStrictEqual(yield* after("2").state, yield* after("1").state)
+    }))
+
   it.live("is read as it is by who has read its empty target before", () =>
     Effect.gen(function*() {
       const Desk = Conversation.make("Desk", ada)
@@ -127,5 +156,62 @@ describe("A fork on a cluster", () => {
       )
       yield* client("2").remove
       assert.strictEqual((yield* client("2").say("orders")).status, "Complete")
+    }))
+
+  it.live("that is removed while it is under way leaves no agent's conversation", () =>
+    Effect.gen(function*() {
+      const { start, store } = yield* makeCluster
+      const client = yield* (yield* start(Report.layer, model)).provide(Report.client)
+      yield* client("1").say("orders")
+      const forking = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const { create } = store
+      change(store, {
+        create: (id, origin, text) =>
+          id === "Report.bob/2/1"
+            ? Deferred.succeed(forking, undefined).pipe(
+              Effect.andThen(Deferred.await(go)),
+              Effect.andThen(create(id, origin, text))
+            )
+            : create(id, origin, text)
+      })
+      const asking = yield* Effect.forkChild(client("1").fork("2"))
+      yield* Deferred.await(forking)
+      const copy = client("2")
+      yield* copy.remove
+      yield* Deferred.succeed(go, undefined)
+      yield* Fiber.join(asking)
+      assert.strictEqual((yield* copy.node("bob").state).conversation.turns.length, 0)
+      yield* copy.say("again")
+      assert.strictEqual((yield* copy.node("bob").state).conversation.turns.length, 2)
+    }))
+
+  it.live("that fails after its target was removed and begun anew leaves that", () =>
+    Effect.gen(function*() {
+      const { start, store } = yield* makeCluster
+      const client = yield* (yield* start(Report.layer, model)).provide(Report.client)
+      yield* client("1").say("orders")
+      const forking = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const { create } = store
+      change(store, {
+        create: (id, origin, text) =>
+          id === "Report.ada/2/1"
+            ? Deferred.succeed(forking, undefined).pipe(
+              Effect.andThen(Deferred.await(go)),
+              Effect.andThen(create(id, origin, text))
+            )
+            : create(id, origin, text)
+      })
+      const asking = yield* Effect.forkChild(Effect.flip(client("1").fork("2")))
+      yield* Deferred.await(forking)
+      const copy = client("2")
+      yield* copy.remove
+      yield* copy.say("again")
+      const kept = yield* store.read("Report/2", 0, 100)
+      yield* Deferred.succeed(go, undefined)
+      assert.deepInclude(reasonOf(yield* Fiber.join(asking)), { _tag: "ConversationExists" })
+      assert.isNotEmpty(kept)
+      assert.deepStrictEqual(yield* store.read("Report/2", 0, 100), kept)
     }))
 })

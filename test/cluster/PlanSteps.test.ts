@@ -1,8 +1,12 @@
 /** The log of a plan on a cluster: what its steps cost, and how its state is written. */
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, PubSub, Result } from "effect"
+import { type Answer, fromText } from "../../src/cluster/Answer.ts"
+import type { Told } from "../../src/cluster/Journal.ts"
 import { kind, type State, type Step } from "../../src/cluster/long/PlanSteps.ts"
+import * as StepLog from "../../src/cluster/long/StepLog.ts"
 import * as Steps from "../../src/cluster/long/Steps.ts"
+import { makeCluster } from "./runners.ts"
 
 const stepsOf = (node: string): ReadonlyArray<Step> => [
   { _tag: "PlaceStarted", place: node, message: "m1", isAgent: true },
@@ -59,4 +63,16 @@ describe("The steps of a plan on a cluster", () => {
     assert.deepStrictEqual(read, { ...state, givenUp: {} })
     assert.deepStrictEqual(others, { unknown: [], cancelled: [], steps: 3 })
   })
+
+  it.effect("say of a cancelled message that it had begun only if it had", () =>
+    Effect.gen(function*() {
+      const { store } = yield* makeCluster
+      const told = yield* PubSub.unbounded<Told<Step>>()
+      const log = yield* StepLog.open(kind, { id: "1", store, told })
+      const cancelled: Answer = { status: "Cancelled", text: "", pending: [], unknown: [], cursor: 0 }
+      yield* log.append({ steps: [{ _tag: "PlanBegun", input: "orders" }], taken: "begun" })
+      for (const key of ["begun", "late"]) yield* log.answer(key, () => cancelled)
+      const hasBegun = (key: string) => Effect.map(store.find("1", key), ({ answer }) => fromText(answer!).hasBegun)
+      assert.deepStrictEqual([yield* hasBegun("begun"), yield* hasBegun("late")], [true, false])
+    }))
 })

@@ -1,7 +1,7 @@
 /**
  * The runs of this process, and how the service ends.
  */
-import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, FiberSet, Layer, Schedule } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, FiberSet, Layer } from "effect"
 import { Agent, AgentEvent, Session } from "troupe"
 import type { Conversation } from "troupe/cluster"
 import { ConversationNotFound, TooManyRequests, Unavailable } from "../api/Problems.ts"
@@ -133,8 +133,8 @@ const make = Effect.gen(function*() {
         })
       }
       // Guardrails may ask a model for long, and meanwhile nothing else says that there is a run.
-      const counting = Effect.repeat(Effect.ignore(count.renew), Schedule.spaced(renewing))
-      const beginning = yield* Effect.raceFirst(request, Effect.andThen(counting, Effect.never)).pipe(
+      const counting = Effect.forever(Effect.delay(Effect.ignore(count.renew), renewing))
+      const beginning = yield* Effect.raceFirst(request, counting).pipe(
         Effect.onExit((exit) => isRefused(exit) ? Effect.ignore(count.end) : Effect.void),
         FiberSet.run(beginnings)
       )

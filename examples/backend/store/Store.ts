@@ -170,14 +170,17 @@ const make = Effect.gen(function*() {
           // Somebody else begins something in this conversation, which counts once.
           return there.length === 0 ? undefined : { others, count: { renew: Effect.void, end: Effect.void } }
         }
+        // An interruption in the middle would leave the database with another time than the one that is known here.
         const change = (to: number | null) =>
-          Effect.suspend(() =>
-            sql`UPDATE ${table} SET begins_until = ${to} WHERE id = ${id} AND begins_until = ${until} RETURNING id`
-          ).pipe(
-            Effect.map(({ length }) => {
-              if (length > 0 && to !== null) until = to
-            }),
-            failedTo("count a run")
+          Effect.uninterruptible(
+            Effect.suspend(() =>
+              sql`UPDATE ${table} SET begins_until = ${to} WHERE id = ${id} AND begins_until = ${until} RETURNING id`
+            ).pipe(
+              Effect.map(({ length }) => {
+                if (length > 0 && to !== null) until = to
+              }),
+              failedTo("count a run")
+            )
           )
         const renew = Effect.flatMap(Clock.currentTimeMillis, (now) => change(now + beginning))
         return { others, count: { renew, end: change(null) } }

@@ -19,14 +19,14 @@ import { NotAwaitingApproval, pendingApprovals } from "../../domain/Approval.ts"
 import { NotAwaitingResult, pendingResults } from "../../domain/DeferredResult.ts"
 import { messageOf } from "../../domain/Described.ts"
 import { type Answer, fromText } from "../Answer.ts"
-import { ConversationError, ConversationExists, ForkUnfinished } from "../ConversationError.ts"
+import { ConversationError, ForkUnfinished } from "../ConversationError.ts"
 import type * as EventStream from "../EventStream.ts"
 import * as Held from "../Held.ts"
 import type { Told } from "../Journal.ts"
 import { unavailable } from "../LogWriter.ts"
-import type { Service } from "../store/Stored.ts"
 import { Within } from "../Within.ts"
 import { persist } from "./Asking.ts"
+import * as Fork from "./Fork.ts"
 import { callIn, callsIn, type Child, type LongRun, type Outcome, type Place } from "./LongRun.ts"
 import * as StepLog from "./StepLog.ts"
 import * as Steps from "./Steps.ts"
@@ -36,12 +36,8 @@ interface Live<State, Step> {
   readonly journal: StepLog.StepLog<State, Step>
 }
 
-/** Where a long run is held, and how its agents' conversations are reached. `childOf` takes the long run's own id. */
-export interface Options extends Held.Options {
-  readonly entityId: string
-  readonly store: Service
-  readonly childOf: (entityId: string, place: Place) => Child
-}
+/** Where a long run is held, and how its agents' conversations are reached. */
+export interface Options extends Held.Options, Fork.Options {}
 
 /** How often an owner looks whether it is to leave. */
 const look = Duration.millis(500)
@@ -130,37 +126,10 @@ export class Messages<State, Step> {
     )
   }
 
-  /**
-   * Begins another long run with the state of this one, and its agents' conversations with theirs. Until all are there, the other one can't
-   * be read. If one can't be forked, nothing of the others stays.
-   */
-  fork(key: string, to: string, toId: string): Effect.Effect<void, ConversationError> {
-    const { childOf, id, store } = this.#options
+  /** Begins another long run with the state of this one, and its agents' conversations with theirs. */
+  fork(key: string, target: Fork.Target): Effect.Effect<void, ConversationError> {
     return this.#with(({ journal }) =>
-      Effect.gen({ self: this }, function*() {
-        const { state } = journal.kept
-        const forked: Array<Place> = []
-        const text = Steps.toText(this.#long.kind, { steps: [], state, forkOf: id })
-        const isNew = yield* Effect.mapError(store.create(toId, `${id}/${key}`, text), unavailable(id, "write"))
-        // The target comes first: if it exists, its agents' conversations are its own, also those that are still empty.
-        if (!isNew) return yield* Effect.fail(new ConversationError({ reason: new ConversationExists({ id: to }) }))
-        yield* Effect.forEach(
-          this.#long.conversations(state),
-          (place) =>
-            Effect.map(
-              persist(this.#child(place).fork(`${to}${place.suffix}`, { key: `fork/${key}/${to}` })),
-              () => forked.push(place)
-            ),
-          { discard: true }
-        ).pipe(Effect.tapError(() =>
-          Effect.andThen(
-            Effect.forEach(forked, (place) => Effect.ignore(persist(childOf(to, place).remove)), { discard: true }),
-            Effect.mapError(store.remove(toId), unavailable(id, "remove"))
-          )
-        ))
-        const copy = yield* StepLog.open(this.#long.kind, { id: toId, store, told: this.told })
-        if (copy.kept.forkOf !== undefined) yield* copy.append({ steps: [], isWhole: true })
-      })
+      Fork.make(this.#long, this.#options, this.told, { ...target, key, state: journal.kept.state })
     )
   }
 

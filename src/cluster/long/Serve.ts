@@ -77,7 +77,7 @@ const handlers = <State, Step>(
           NotAwaitingResult
         ),
       Resume: ({ payload: { key } }) => run.resume(key),
-      Fork: ({ payload: { key, to } }) => run.fork(key, to, Conversation.idOf(name, to)),
+      Fork: ({ payload: { key, to } }) => run.fork(key, { to, toId: Conversation.idOf(name, to) }),
       Cancel: ({ payload: { key } }) => Rpc.fork(run.cancel(key)),
       Remove: () => Effect.andThen(run.remove, Effect.orDie(messages.clearAddress(address))),
       State: () => Rpc.fork(run.state),

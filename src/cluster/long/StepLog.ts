@@ -83,7 +83,7 @@ export class StepLog<State, Step> {
         lastEvent: next.steps,
         taken: entry.taken,
         answered: entry.answered,
-        answer: answer === undefined ? undefined : Answer.toText(answer, true)
+        answer: answer === undefined ? undefined : Answer.toText(answer, entry.taken === undefined)
       })
       return Effect.flatMap(written, () => {
         this.kept = next
