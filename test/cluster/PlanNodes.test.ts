@@ -33,6 +33,18 @@ describe("A node of a plan on a cluster", () => {
     }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
   })
 
+  it.live("that changes its input changes neither the state nor what was said", () => {
+    const first = Plan.node("first", (words: Array<string>) => Effect.sync(() => [words.push("first")]))
+    const second = Plan.node("second", (lengths: Array<number>) => Effect.sync(() => lengths.push(9)))
+    const Report = ClusterPlan.make("Report", Plan.make({ nodes: [first, second], edges: [Plan.edge(first, second)] }))
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      yield* report.say(["said"])
+      const nodes = { first: { _tag: "Completed", output: [2] }, second: { _tag: "Completed", output: 2 } }
+      assert.deepStrictEqual(yield* report.state, { input: ["said"], nodes } as never)
+    }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
+  })
+
   for (const name of ["constructor", "toString", "__proto__"]) {
     it.live(`may have the name ${name}`, () => {
       // Types know no edges of a name that isn't a literal.

@@ -18,6 +18,7 @@ import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import type { Failure } from "../../domain/AgentStatus.ts"
+import * as JsonValue from "../../domain/JsonValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
@@ -130,11 +131,11 @@ class Performance {
     })
   }
 
-  /** Keeps a node's output, and returns it. */
+  /** Keeps a node's output, and returns a copy, which nodes behind it may change. */
   #complete(name: string, output: Schema.Json | undefined) {
     return Effect.map(this.keep([{ _tag: "NodeEnded", node: name, ended: completed(output) }]), () => {
       this.#end(name)
-      return output as unknown
+      return copyOf(output)
     })
   }
 
@@ -251,13 +252,17 @@ const failed = (cause: Cause.Cause<unknown>): Outcome => {
   return { status: "Failed", text: "", pending: [], error: isDefect ? { ...failure, tag: "Defect" } : failure }
 }
 
+/** Copies what is kept: a node that changes its input doesn't change the state. */
+const copyOf = (kept: unknown): unknown => kept === undefined ? undefined : JsonValue.fromUnknown(kept)
+
 const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Position => {
   const indices = indexOf(graph)
   const ended = HashMap.toEntries(nodes).flatMap(([name, ended]) => {
     const index = indices.get(name)
-    return index === undefined ? [] : [[index, ended] as const]
+    if (index === undefined) return []
+    return [[index, ended._tag === "Completed" ? completed(copyOf(ended.output)) : ended] as const]
   })
-  return { input, progress: HashMap.fromIterable(ended) }
+  return { input: copyOf(input), progress: HashMap.fromIterable(ended) }
 }
 
 const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>
