@@ -169,7 +169,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone,
           redraw()
         },
         onLost: (problem) => {
-          // Nobody has the events after a cursor that are no longer kept, or the events up to one that a restored store lacks.
+          // 410: events after the cursor are no longer kept. 400: the cursor is beyond the last event, as after a restore.
           if (problem.status !== 400 && problem.status !== 410) onGone(problem)
           else if (problem.status === 410 && after < view.cursor) void follow(view.cursor)
           else void read()
