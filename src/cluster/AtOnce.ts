@@ -19,7 +19,7 @@ export interface Client<out X = ClusterError> {
    *
    * Fails with `ConversationError`: its `reason` is `ConversationBusy` if something is under way, `NotAwaitingApproval` if the call doesn't
    * await approval, and `ParametersRejected` if its tool can't read the `params` or a guardrail refuses them. It is `NotBegun` if the key was
-   * cancelled, or the run failed or was interrupted before anything was stored.
+   * cancelled, or the run failed, was stopped or was interrupted before anything was stored.
    */
   readonly begin: (
     beginning: Beginning.Beginning,

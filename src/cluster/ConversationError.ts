@@ -52,8 +52,8 @@ export class ConversationExists extends ErrorClass<ConversationExists>("troupe/c
 }, ({ id }) => `There is a conversation "${id}" already`) {}
 
 /**
- * The plan or the dialogue is being forked from `from`, and some of its agents' conversations may still be missing. If the fork was given
- * up, `remove` it.
+ * The plan or the dialogue is being forked from `from`, and some of its agents' conversations may still be missing. If no fork into it is
+ * under way any more, `remove` it.
  *
  * @category errors
  * @since 0.1.0
@@ -74,8 +74,8 @@ export class ConversationBusy extends ErrorClass<ConversationBusy>("troupe/clust
 }, ({ id }) => `Conversation "${id}" has something under way`) {}
 
 /**
- * What was to begin isn't in the log: its key was cancelled, or its run failed or was interrupted before anything was stored, as when the
- * services of the conversation couldn't be made.
+ * What was to begin isn't in the log: its key was cancelled, or its run failed, was stopped or was interrupted before anything was stored,
+ * as when the services of the conversation couldn't be made.
  *
  * @category errors
  * @since 0.1.0
