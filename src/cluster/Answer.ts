@@ -53,8 +53,8 @@ export interface RunFailure {
 }
 
 /**
- * An answer as it is stored. `hasBegun` says of a cancelled message that it had begun: its events may be gone, and one that hadn't begun has
- * none. Of messages that were answered before this was stored, nothing says it.
+ * An answer as it is stored. `hasBegun` says that a cancelled message had begun, because its events, which would say so too, may be gone.
+ * Answers that an earlier version stored don't have it.
  */
 interface StoredAnswer extends Answer {
   readonly hasBegun?: true

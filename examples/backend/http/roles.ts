@@ -25,7 +25,7 @@ const encodingIssue = (headers: Headers.Headers): string | undefined => {
 
 const decoder = new TextDecoder("utf-8", { fatal: true })
 
-/** Whether bytes are a text. Whoever reads a body as one would put other characters in the place of bytes that aren't. */
+/** Whether bytes are valid UTF-8. Reading a body as text would replace invalid bytes without saying so. */
 const isText = (bytes: ArrayBuffer): boolean => {
   try {
     decoder.decode(bytes)

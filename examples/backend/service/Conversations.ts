@@ -69,7 +69,7 @@ export class Conversations extends Context.Service<Conversations, {
 /** How long the instance that has a conversation may take: one that died is missed after some seconds, and another one has it then. */
 const patience = Duration.seconds(20)
 
-/** How often the service looks for what nobody finds any more. */
+/** How often the service looks for what was begun in a conversation after its removal. */
 const collecting = Duration.minutes(10)
 
 /** How long a decision waits for the run that another one began. */
@@ -150,7 +150,7 @@ const make = Effect.gen(function*() {
       Effect.tapErrorTag("ConversationNotFound", () => clear(id))
     )
 
-  /** Removes what began behind a removal, but whose instance died before it looked again. */
+  /** Removes what was begun in a conversation after its removal, if the instance died before it looked whether it was removed. */
   const collect = Effect.ignore(
     Effect.flatMap(
       store.orphans,

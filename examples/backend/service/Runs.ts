@@ -18,8 +18,8 @@ export class Runs extends Context.Service<Runs, {
     request: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | TooManyRequests | Unavailable, R>
   /**
-   * Begins something in a tenant's conversation, where there is room for another run, which counts from here on, however long it takes, and
-   * goes on if whoever asked for it doesn't wait. The conversation may have been removed since it was found.
+   * Begins something in a tenant's conversation, if there is room for another run. It counts from here on, however long it takes, and goes
+   * on even if whoever asked for it leaves. The conversation may have been removed since it was found.
    */
   readonly begin: <E, R>(
     tenant: string,
