@@ -140,6 +140,8 @@ const install = (tarball: string, versions: Readonly<Record<string, string>>): s
   cpSync(join(root, "scripts/claims.ts"), join(consumer, "scripts/claims.ts"))
   write()
   cpSync(examplesDirectory, join(consumer, ".examples"), { recursive: true })
+  // A program of docs/mcp.md starts this server.
+  cpSync(join(root, "examples/mcp"), join(consumer, "examples/mcp"), { recursive: true })
   check(
     "a fresh project installs it",
     run(

@@ -38,9 +38,8 @@ const short = (range: string): string => /[\d.]+\d/.exec(range)![0].replace(/(\.
 
 describe("versions", () => {
   it("of Node are those that packages ask for", () => {
-    // Two pages name what Node itself brought: SQLite in 22.16, and programs in TypeScript in 22.18.
-    const others = ["docs/session-stores.md", "docs/mcp.md"]
-    const found = said(/\bNode ([\d.]*\d) or later/g, pages).filter(({ page }) => !others.includes(page))
+    // SQLite came to Node itself in 22.16.
+    const found = said(/\bNode ([\d.]*\d) or later/g, pages).filter(({ page }) => page !== "docs/session-stores.md")
     assert.isAtLeast(found.length, 5)
     for (const { page, text, where } of found) {
       assert.property(asking, page, where)
