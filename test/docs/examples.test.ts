@@ -10,7 +10,7 @@ describe("documentation", () => {
     assert.deepStrictEqual(problems.map(({ file, line, message }) => `${file}:${line} ${message}`), [])
   })
 
-  it("has examples that type-check", { timeout: 60_000 }, () => {
+  it("has examples that type-check", { timeout: 120_000 }, () => {
     assert.deepStrictEqual(
       typeErrors("tsconfig.examples.json").map((error) => error.replace(/^\.examples\/(.+)\/\d+\.ts:/, "$1:")),
       []
