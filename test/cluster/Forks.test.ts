@@ -20,6 +20,23 @@ const reasonOf = (error: { readonly _tag: string; readonly reason?: unknown }) =
 const change = (store: ConversationStore.Service, changes: Partial<ConversationStore.Service>) =>
   void Object.assign(store, changes)
 
+/** Lets a store wait before it creates a conversation: `forking` says that it waits, and `go` lets it go on. */
+const holdUp = Effect.fnUntraced(function*(store: ConversationStore.Service, held: string) {
+  const forking = yield* Deferred.make<void>()
+  const go = yield* Deferred.make<void>()
+  const { create } = store
+  change(store, {
+    create: (id, origin, text) =>
+      id === held
+        ? Deferred.succeed(forking, undefined).pipe(
+          Effect.andThen(Deferred.await(go)),
+          Effect.andThen(create(id, origin, text))
+        )
+        : create(id, origin, text)
+  })
+  return { forking, go }
+})
+
 describe("A fork on a cluster", () => {
   it.live("of a plan leaves nothing if an agent's conversation can't be forked, and can be made again", () =>
     Effect.gen(function*() {
@@ -163,18 +180,7 @@ describe("A fork on a cluster", () => {
       const { start, store } = yield* makeCluster
       const client = yield* (yield* start(Report.layer, model)).provide(Report.client)
       yield* client("1").say("orders")
-      const forking = yield* Deferred.make<void>()
-      const go = yield* Deferred.make<void>()
-      const { create } = store
-      change(store, {
-        create: (id, origin, text) =>
-          id === "Report.bob/2/1"
-            ? Deferred.succeed(forking, undefined).pipe(
-              Effect.andThen(Deferred.await(go)),
-              Effect.andThen(create(id, origin, text))
-            )
-            : create(id, origin, text)
-      })
+      const { forking, go } = yield* holdUp(store, "Report.bob/2/1")
       const asking = yield* Effect.forkChild(client("1").fork("2"))
       yield* Deferred.await(forking)
       const copy = client("2")
@@ -191,18 +197,7 @@ describe("A fork on a cluster", () => {
       const { start, store } = yield* makeCluster
       const client = yield* (yield* start(Report.layer, model)).provide(Report.client)
       yield* client("1").say("orders")
-      const forking = yield* Deferred.make<void>()
-      const go = yield* Deferred.make<void>()
-      const { create } = store
-      change(store, {
-        create: (id, origin, text) =>
-          id === "Report.ada/2/1"
-            ? Deferred.succeed(forking, undefined).pipe(
-              Effect.andThen(Deferred.await(go)),
-              Effect.andThen(create(id, origin, text))
-            )
-            : create(id, origin, text)
-      })
+      const { forking, go } = yield* holdUp(store, "Report.ada/2/1")
       const asking = yield* Effect.forkChild(Effect.flip(client("1").fork("2")))
       yield* Deferred.await(forking)
       const copy = client("2")
