@@ -1,5 +1,6 @@
 /** Values that nobody should give, and some do. */
 import { Arbitrary, Schema } from "effect"
+import { ofSchema } from "../../src/testing/arbitrary/Choice.ts"
 import { below, oneOf } from "./arbitraries.ts"
 
 /** A value of so many levels, of objects and arrays in turn. */
@@ -61,7 +62,7 @@ const odd = Arbitrary.map(below(oddities.length), (index) => oddities[index]!)
 export const hostile: Arbitrary.Arbitrary<() => unknown> = oneOf<() => unknown>(
   odd,
   Arbitrary.map(
-    Arbitrary.all({ odd, json: Arbitrary.schema(Schema.Json) }),
+    Arbitrary.all({ odd, json: ofSchema(Schema.Json) }),
     ({ json, odd }) => () => ({ json, inner: [odd()], other: odd() })
   )
 )

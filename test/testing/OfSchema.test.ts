@@ -22,4 +22,11 @@ describe("A value of a schema", () => {
       const texts = new Set(kept.flatMap((records) => records.flatMap((record) => Object.values(record))))
       assert.deepStrictEqual([...texts].sort(), ["\\\":", "\"a\\\":", "\\", "b"].sort())
     }))
+
+  it.effect("has no key with a backslash beside the same key with a slash", () =>
+    Effect.gen(function*() {
+      const both = Schema.Struct({ "/": Schema.Null, "\\": Schema.Null })
+      const kept = yield* Arbitrary.sampleEffect(ofSchema(both), { count: 1, seed: "both" })
+      assert.deepStrictEqual(kept.map(keysIn), [["/"]])
+    }))
 })

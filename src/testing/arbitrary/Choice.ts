@@ -26,11 +26,10 @@ export const ofSchema = <S extends Schema.Constraint>(schema: S): Arbitrary.Arbi
 /** Returns the very same value if no key in it has a backslash. */
 const withoutBackslashes = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value
-  const entries = Object.entries(value).map(([key, each]) =>
-    [key.replaceAll("\\", "/"), withoutBackslashes(each)] as const
-  )
-  if (entries.every(([key, each]) => Object.hasOwn(value, key) && Reflect.get(value, key) === each)) return value
-  return Array.isArray(value) ? entries.map(([, each]) => each) : Object.fromEntries(entries)
+  const before = Object.entries(value)
+  const after = before.map(([key, each]) => [key.replaceAll("\\", "/"), withoutBackslashes(each)] as const)
+  if (after.every(([key, each], at) => key === before[at]![0] && each === before[at]![1])) return value
+  return Array.isArray(value) ? after.map(([, each]) => each) : Object.fromEntries(after)
 }
 
 /** One of several arbitraries, each as likely as the others; a failure shrinks towards the first. */
