@@ -16,6 +16,7 @@ import type {
   ToolCallSettled,
   ToolCallStarted
 } from "../../domain/AgentEvent.ts"
+import { crashed, timedOut } from "../../domain/FailedCall.ts"
 import type * as Part from "../../domain/Part.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
 import * as Asked from "./Asked.ts"
@@ -89,12 +90,12 @@ const failureOf = (event: ModelCallFailed, { defect, error, heard = [] }: Beside
   }
 }
 
-const hasCrashed = ({ name, result }: ToolCallSettled): boolean => result === `The tool "${name}" crashed.`
+const hasCrashed = ({ name, result }: ToolCallSettled): boolean => result === crashed(name)
 
 const outcomeOf = (event: ToolCallSettled, { defect, error }: Beside): Outcome => {
   const { name, outcome, result } = event
   if (defect !== undefined) return { _tag: "Died", defect }
-  if (outcome === "Interrupted" || result === `The tool "${name}" timed out.`) return { _tag: "Hangs" }
+  if (outcome === "Interrupted" || result === timedOut(name)) return { _tag: "Hangs" }
   return hasCrashed(event)
     ? { _tag: "Died", defect: new Error(`${result}`) }
     : { _tag: "Settled", isFailure: outcome !== "Succeeded", result, ...(error === undefined ? undefined : { error }) }

@@ -9,6 +9,7 @@ import type * as AiError from "effect/ai/AiError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import { crashed } from "../../domain/FailedCall.ts"
 import { type Happening, toEvent } from "../../domain/Happening.ts"
 import type { Answer } from "../../domain/ModelAnswer.ts"
 import type { AssistantPart } from "../../domain/StateSchema.ts"
@@ -113,7 +114,7 @@ export class Recorder {
           outcome.error === undefined ? undefined : { error: outcome.error }
         )
       case "Died":
-        return settle("Failed", `The tool "${call.name}" crashed.`, { defect: readable(outcome.defect) })
+        return settle("Failed", crashed(call.name), { defect: readable(outcome.defect) })
       case "Hangs":
         return settle("Interrupted", "This call was interrupted.")
     }

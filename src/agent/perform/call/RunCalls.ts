@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Struct from "effect/Struct"
 import { callsOf, lastAssistant } from "../../../domain/conversation/Turns.ts"
+import { crashed } from "../../../domain/FailedCall.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import type { AgentState, Call } from "../../../domain/StateSchema.ts"
 import type { AgentTool, HandledTool } from "../../definition/AgentDefinition.ts"
@@ -201,8 +202,8 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
               return done("Deferred")
             }
             Telemetry.endFailed(span, loop, Exit.failCause(cause))
-            const crashed = done(failed(`The tool "${name}" crashed.`))
-            return Effect.flatMap(Effect.uninterruptible(crashed), () => Effect.failCause(cause))
+            const settling = done(failed(crashed(name)))
+            return Effect.flatMap(Effect.uninterruptible(settling), () => Effect.failCause(cause))
           }
         }
       ))

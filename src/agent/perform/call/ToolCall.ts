@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import { messageOf } from "../../../domain/Described.ts"
+import { timedOut } from "../../../domain/FailedCall.ts"
 import { maxLevels } from "../../../domain/ForeignValue.ts"
 import type { Settlement } from "../../../domain/Happening.ts"
 import * as JsonValue from "../../../domain/JsonValue.ts"
@@ -120,7 +121,7 @@ const failedWith = (entry: HandledTool, error: unknown): Effect.Effect<CallResul
     own: Exit.fail(error),
     ...(entry.isFatal ? { fatal: Cause.fail(error) } : undefined)
   })
-  if (error instanceof TimedOut) return Effect.succeed(failed(`The tool "${name}" timed out.`))
+  if (error instanceof TimedOut) return Effect.succeed(failed(timedOut(name)))
   if (isOfToolkit(entry, error)) return Effect.succeed(failed(`The tool "${name}" failed: ${error.message}`))
   if (isOfClient(error)) return Effect.succeed(own(failed(`The tool "${name}" failed: ${error.message}`)))
   return Effect.matchCauseEager(entry.encodeFailure(error), {
