@@ -144,8 +144,8 @@ const inWords: { readonly [On in Stage]: string } = {
 /**
  * A guardrail blocked an input, an answer, a handoff that a group's policy decided on, or the error of a fatal tool.
  *
- * `agent` is whose guardrail it is. A guardrail whose check fails or takes too long blocks too, unless its `onError` is `"pass"`. Any other
- * call, result or handoff that is blocked fails its call and not the run.
+ * `agent` is whose guardrail it is. Any other call, result or handoff that is blocked fails its call and not the run. A guardrail whose
+ * check fails or takes too long blocks too, unless its `onError` is `"pass"`.
  *
  * @category errors
  * @since 0.1.0
