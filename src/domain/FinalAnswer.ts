@@ -11,7 +11,7 @@ export const toolName = "final_answer"
 
 /** Returns the calls of `final_answer` in the last of some turns, if that is the model's. */
 export const finalCalls = (turns: ReadonlyArray<Turn>): ReadonlyArray<Call> => {
-  const last = turns[turns.length - 1]
+  const last = turns.at(-1)
   return last?._tag === "Assistant" ? callsOf(last).filter((call) => call.name === toolName) : []
 }
 

@@ -19,7 +19,7 @@ import type { AgentState, Conversation } from "./StateSchema.ts"
  */
 export const statusOf = (conversation: Conversation): AgentStatus.AgentStatus => {
   if (hasOpenCalls(conversation)) return AgentStatus.waitingForTools
-  const last = conversation.turns[conversation.turns.length - 1]
+  const last = conversation.turns.at(-1)
   return last?._tag === "Assistant" && last.finishReason !== "pause" &&
       !last.parts.some((part) =>
         part._tag === "Call" && (part.providerExecuted !== true || part.approvalId !== undefined)

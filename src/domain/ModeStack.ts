@@ -38,7 +38,7 @@ const firstValues = (params: Schema.Json): Schema.JsonObject =>
   typeof params === "object" && params !== null && !Array.isArray(params) ? params as Schema.JsonObject : {}
 
 /** Returns the innermost mode. */
-export const top = ({ modes }: Pick<AgentState, "modes">): ModeFrame | undefined => modes[modes.length - 1]
+export const top = ({ modes }: Pick<AgentState, "modes">): ModeFrame | undefined => modes.at(-1)
 
 /** Returns the names of the modes that are entered, the innermost last. */
 export const names = ({ modes }: Pick<AgentState, "modes">): ReadonlyArray<string> => modes.map(({ name }) => name)

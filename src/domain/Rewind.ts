@@ -44,9 +44,9 @@ const inControl = (
   const spoke = speakers(gone, trail)
   const [first] = spoke
   if (first === undefined || spoke.every((name) => name === agent)) return { agent, trail }
-  const later = spoke.length - (spoke[spoke.length - 1] === agent ? 1 : 0)
+  const later = spoke.length - (spoke.at(-1) === agent ? 1 : 0)
   const before = trail.slice(0, Math.max(0, trail.length - later))
-  return { agent: first, trail: before[before.length - 1] === first ? before : [...before, first] }
+  return { agent: first, trail: before.at(-1) === first ? before : [...before, first] }
 }
 
 /** Returns what is known of the run at the end of some turns: the answers since a user or another agent spoke. */

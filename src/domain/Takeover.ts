@@ -66,7 +66,7 @@ export const isToldIn = (turn: Turn, handoff: Received | undefined): boolean =>
 
 /** Checks whether the model that asks next finds something to answer. */
 const isAnswerable = ({ turns }: Conversation): boolean => {
-  const last = turns[turns.length - 1]
+  const last = turns.at(-1)
   return last !== undefined &&
     (last._tag !== "Assistant" ||
       callsOf(last).some((call) => call.providerExecuted !== true || call.approvalId !== undefined))

@@ -37,7 +37,7 @@ const isLeft = (entry: ToolEntry, owner: number, state: AgentState, modes: Modes
 
 /** Checks whether a model can ask for a move into a mode, or out of the mode on top. */
 const isReachable = ({ mode }: ModeTool, { modes: stack }: AgentState, modes: Modes): boolean => {
-  const top = stack[stack.length - 1]
+  const top = stack.at(-1)
   if (mode === undefined) return top !== undefined && modes.get(top.name)?.mode.isInvokable === true
   const around = mode.invocation === "switch" ? stack[stack.length - 2] : top
   return top?.name !== mode.name && isWithin(mode.isolation, around?.isolation)

@@ -86,7 +86,7 @@ export const exit = (session: OpenSession, name: string | undefined): Effect.Eff
   runAlone(session, "exitMode", (loop) => {
     if (name !== undefined) textNamed("mode", name)
     const stack = ModeStack.names(loop.state)
-    const top = stack[stack.length - 1]
+    const top = stack.at(-1)
     if (top === undefined) return Effect.fail(because(new NoMode({ operation: "exitMode" })))
     if (name !== undefined && name !== top) return Effect.fail(because(new NotOnTop({ mode: name, stack })))
     const left = LeaveUnready.leaveTo(loop, stack.length - 1, { exit: Exit.void, isOver: false })

@@ -50,7 +50,7 @@ const time = (at: number): string => Math.abs(at) <= 8.64e15 ? new Date(at).toIS
 const trail = (path: ReadonlyArray<string>): string => path.map(code).join(" › ")
 
 const who = ({ calls, path }: AgentEvent): string => {
-  const call = calls[calls.length - 1]
+  const call = calls.at(-1)
   return `${trail(path)}${call === undefined ? "" : ` (${code(call)})`}`
 }
 

@@ -16,7 +16,7 @@ export const withTurns = (
 export const addSummary = (self: Conversation, { except, text, upTo }: Summarized): Conversation => {
   const summaries = self.summaries ?? []
   const summary: Summarized = { text, upTo, except }
-  return fits(summary, summaries[summaries.length - 1], self.turns.length)
+  return fits(summary, summaries.at(-1), self.turns.length)
     ? { turns: self.turns, summaries: [...summaries, summary] }
     : self
 }

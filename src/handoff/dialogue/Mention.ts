@@ -27,7 +27,7 @@ export const findMention = <Name extends string>(
   names: ReadonlyArray<Name>
 ): Name | undefined => {
   const text = lastText(transcript)
-  const last = transcript[transcript.length - 1]
+  const last = transcript.at(-1)
   const speaker = last?._tag === "Agent" ? last.speaker : undefined
   let found: { readonly name: Name; readonly at: number } | undefined
   for (const name of names) {

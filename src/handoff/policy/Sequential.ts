@@ -9,7 +9,7 @@ import { type HandoffPolicy, make } from "./Policy.ts"
 /** Returns the agents that were in control in the run, in order; the agent in control is the last. */
 export const controlled = ({ agent, run, trail }: AgentState): ReadonlyArray<string> => {
   const names = trail.slice(-1 - (run.handoffs ?? 0))
-  return names[names.length - 1] === agent ? names : [...names, agent]
+  return names.at(-1) === agent ? names : [...names, agent]
 }
 
 /**

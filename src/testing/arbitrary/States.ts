@@ -93,7 +93,7 @@ const summarized = (
   all: ReadonlyArray<Summarized>
 ): Conversation.Conversation => {
   const summaries: Array<Summarized> = []
-  for (const each of all) if (fits(each, summaries[summaries.length - 1], turns.length)) summaries.push(each)
+  for (const each of all) if (fits(each, summaries.at(-1), turns.length)) summaries.push(each)
   return summaries.length === 0 ? { turns } : { turns, summaries }
 }
 

@@ -127,7 +127,7 @@ const watched = (request: MockRequest, tried: ReadonlyArray<Seen>): MockRequest 
   new Proxy(request, {
     get: (target, key) => {
       const value: unknown = Reflect.get(target, key, target)
-      if (typeof key === "string") tried[tried.length - 1]?.set(key, value)
+      if (typeof key === "string") tried.at(-1)?.set(key, value)
       return value
     }
   })

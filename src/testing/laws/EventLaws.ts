@@ -43,7 +43,7 @@ export const observed = (
 }
 
 const endOf = (events: ReadonlyArray<AgentEvent>): AgentState.AgentState | undefined => {
-  const end = events[events.length - 1]
+  const end = events.at(-1)
   return end !== undefined && "state" in end ? end.state : undefined
 }
 

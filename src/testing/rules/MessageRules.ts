@@ -77,7 +77,7 @@ const reasoningSeparated: Rule = (messages) =>
   messages.flatMap((message, index) => {
     const next = messages[index + 1]
     if (message.role !== "assistant" || next?.role !== "assistant") return []
-    const last = message.content[message.content.length - 1]
+    const last = message.content.at(-1)
     const [first] = next.content
     return last === undefined || !isSigned(last) || first?.type !== "tool-call" ? [] : [
       violation(

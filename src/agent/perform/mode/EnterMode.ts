@@ -66,7 +66,7 @@ const findCycle = ({ underway }: Loop.Loop, { mode }: ModeEntry): TransitionCycl
 
 /** Checks whether a mode is on top and stays unchanged if it is entered again. */
 const isThere = ({ live: { open } }: Loop.Loop, entry: ModeEntry): boolean =>
-  entry.mode.whenOnTop === "stay" && open[open.length - 1]?.entry === entry
+  entry.mode.whenOnTop === "stay" && open.at(-1)?.entry === entry
 
 /** Enters a mode whose parameters were read, unless that changes nothing. It must be called in the run or operation of the conversation. */
 export const enter = (

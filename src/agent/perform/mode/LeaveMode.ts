@@ -213,7 +213,7 @@ const leaveNext = (
   why: Why
 ): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> => {
   const { open } = loop.live
-  const top = open[open.length - 1]
+  const top = open.at(-1)
   if (top === undefined || open.length <= height) return Effect.succeed(why.exit)
   const isLast = open.length === height + 1
   return Effect.flatMap(
