@@ -33,8 +33,8 @@ export class OpenCalls extends Schema.TaggedError<OpenCalls>("troupe/domain/Proj
 const noOptions: Part.Metadata = Object.freeze({})
 
 /**
- * Parts and messages that are copied for each turn. `Prompt.makePart` and `makeMessage` spread fields that V8 doesn't know beforehand, which
- * takes several times as long as the copy of an object of a known shape; on Node 20, forty times.
+ * Parts and messages that are copied for each turn. `Prompt.makePart` and `makeMessage` spread fields that V8 doesn't know beforehand. That
+ * takes several times as long as the copy of an object of a known shape, most of all on Node 20.
  */
 const template = {
   text: Prompt.makePart("text", { text: "", options: noOptions }),

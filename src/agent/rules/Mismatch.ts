@@ -8,6 +8,8 @@ import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 
+const none: ReadonlyArray<AgentMismatch> = []
+
 const lacks = (
   agent: string,
   missing: AgentMismatch["missing"],
@@ -25,9 +27,11 @@ export const mismatches = (roster: Roster, state: AgentState): ReadonlyArray<Age
   const definition = roster.agents.get(state.agent)
   if (definition === undefined) return lacks(roster.first.name, "agent", state.agent, roster.agents)
   const { modes, name, tools } = definition
+  const calls = openCalls(state.conversation)
+  if (state.modes.length === 0 && calls.length === 0) return none
   return [
     ...state.modes.flatMap((frame) => modes.has(frame.name) ? [] : lacks(name, "mode", frame.name, modes)),
-    ...openCalls(state.conversation).flatMap((call) => {
+    ...calls.flatMap((call) => {
       if (call.approvalId !== undefined) return []
       const entry = tools.get(call.name)
       if (call.state._tag === "Delegated") {

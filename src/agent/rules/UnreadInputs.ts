@@ -41,9 +41,9 @@ export const blockedIn = (
   { definition, isChangingModes, state }: Pick<Known, "definition" | "isChangingModes" | "state">
 ): GuardrailBlocked | undefined => {
   const { conversation: { turns }, run } = state
-  const places = find(definition, state)
-  if (places.length === 0) return undefined
-  const said = places.map((at) => turns[at]).filter(isSaid)
+  const said = find(definition, state).map((at) => turns[at]).filter(isSaid)
+  // Each decision of each run asks, and nearly always nothing is blocked.
+  if (!said.some(({ blocked }) => blocked !== undefined)) return undefined
   const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
   const last = isChangingModes ? said.slice(-1) : []
   const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked

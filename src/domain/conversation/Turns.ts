@@ -138,8 +138,10 @@ const lastAssistantIndex = (turns: ReadonlyArray<Turn>): number => {
  * @category getters
  * @since 0.1.0
  */
-export const lastAssistant = (self: Conversation): Assistant | undefined =>
-  self.turns[lastAssistantIndex(self.turns)] as Assistant | undefined
+export const lastAssistant = (self: Conversation): Assistant | undefined => {
+  const index = lastAssistantIndex(self.turns)
+  return index < 0 ? undefined : self.turns[index] as Assistant
+}
 
 /**
  * Returns the calls that still wait for their results, in the model's order.
@@ -226,8 +228,9 @@ export const callIds = (self: Conversation): ReadonlyArray<string> =>
 /** Appends a turn as `append` does, but doesn't check the ids of its calls: they must be unique already. */
 export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {
   const last = turn._tag === "Assistant" ? lastAssistantIndex(self.turns) : -1
+  const { length } = self.turns
   // A list that is copied and then grows is copied twice, and keeps room for half as many again.
-  const turns = self.turns.toSpliced(self.turns.length, 0, turn)
+  const turns = length === 0 ? [turn] : self.turns.toSpliced(length, 0, turn)
   if (last >= 0) turns[last] = settleOpen(turns[last] as Assistant)
   return withTurns(self.summaries, turns)
 }
