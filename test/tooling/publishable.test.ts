@@ -1,11 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { resolve } from "node:path"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
 import { issueOf } from "../../scripts/publishable.ts"
+
+const root = resolve(import.meta.dirname, "../..")
 
 describe("Publishing", () => {
   it.each([{}, { repository: "" }, { repository: {} }, { repository: { url: " " } }])(
-    "needs a repository, by which npm's website finds what the README links to: %o",
+    "needs a repository, without which npm's website doesn't find what the README links to: %o",
     (given) => assert.include(issueOf(given), "`repository`")
   )
 
@@ -14,9 +18,17 @@ describe("Publishing", () => {
     (repository) => assert.isUndefined(issueOf({ repository }))
   )
 
-  it("is stopped by npm while there is none", () => {
-    const root = resolve(import.meta.dirname, "../..")
-    const { status, stderr } = spawnSync("npm", ["publish", "--dry-run"], { cwd: root, encoding: "utf8" })
+  it("is stopped by npm if there is none", () => {
+    const { scripts: { prepublishOnly = "" } }: { readonly scripts: Readonly<Record<string, string>> } = JSON.parse(
+      readFileSync(join(root, "package.json"), "utf8")
+    )
+    const [check = ""] = prepublishOnly.split(" && ")
+    const here = check.replace("node scripts/", `"${process.execPath}" ${root}/scripts/`)
+    const cwd = mkdtempSync(join(tmpdir(), "publishable-"))
+    const manifest = { name: "nobody-has-this", version: "0.0.0", scripts: { prepublishOnly: here } }
+    writeFileSync(join(cwd, "package.json"), JSON.stringify(manifest))
+    const { status, stderr } = spawnSync("npm", ["publish", "--dry-run"], { cwd, encoding: "utf8" })
+    rmSync(cwd, { recursive: true })
     assert.notStrictEqual(status, 0)
     assert.include(stderr, "package.json has no `repository`")
   })
