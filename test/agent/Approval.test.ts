@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { Agent, type AgentEvent, AgentState, Conversation } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { deepFreeze, problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 import { imbalances } from "./balanced.ts"
 import * as Bank from "./fixtures/bank.ts"
 import { callOf, ofTag, told, toldOf, watch } from "./watch.ts"
@@ -386,7 +387,7 @@ describe("Approvals at any depth", () => {
         assert.deepStrictEqual(actual.ran.toSorted(), [...approved, ...Bank.free].toSorted())
         assert.strictEqual(actual.state.status._tag, "Complete")
       }),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: times(40, 16) } }
   )
 
   it.effect("granted one by one come to what a run comes to that nobody has to approve", () =>

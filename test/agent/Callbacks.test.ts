@@ -129,7 +129,7 @@ describe.each(grounds)("In a %s", (ground) => {
       assert.deepStrictEqual(unseen, ground === "run" ? onlyInSessions : [])
       const own = ground.startsWith("stored") ? observersOf(played) : [...observersOf(played), ...parts]
       const places = [...own, ...placesOf[ground]].map((place, at) => ({ at, place }))
-      for (const { at, place } of some(places, 4, grounds.indexOf(ground) % 4)) {
+      for (const { at, place } of some(places, 8, grounds.indexOf(ground) % 8)) {
         // Each begins with another one, as what one does is in the way of the next.
         const first = (at * 7) % operations.length
         const attempts = new Attempts(place, [...operations.slice(first), ...operations.slice(0, first)])

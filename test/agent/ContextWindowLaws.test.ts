@@ -9,6 +9,7 @@ import { Agent, type AgentEvent, AgentState, ContextWindow, Conversation } from 
 import { ConversationArbitrary, ConversationRules, Laws, MockModel } from "troupe/testing"
 import { below } from "../domain/arbitraries.ts"
 import { deepFreeze, problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 import { byCharacter } from "./windows.ts"
 
 const wild: ContextWindow.Chooser = (turns, { count }) =>
@@ -146,7 +147,7 @@ describe("Any context window", () => {
           for (const { id } of calls) assert.include(text, JSON.stringify(id))
         }
       }).pipe(Effect.provide(Layer.fresh(echo))),
-    { arbitrary: { runs: 80 } }
+    { arbitrary: { runs: times(80, 30) } }
   )
 
   it.effect.prop(
@@ -165,7 +166,7 @@ describe("Any context window", () => {
         assert.deepStrictEqual(twice.requests.slice(once.requests.length), once.requests)
         assert.deepStrictEqual(Result.isSuccess(twice.result), Result.isSuccess(once.result))
       }).pipe(Effect.provide(Layer.fresh(echo))),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: times(40, 16) } }
   )
 })
 

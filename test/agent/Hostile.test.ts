@@ -5,6 +5,7 @@ import { LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Guardrail, Handoff, Mode, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { hostile, levelsOf, nested } from "../domain/hostile.ts"
+import { times } from "../matrix.ts"
 
 const model = (...responses: ReadonlyArray<MockResponse.Input>) => MockModel.layer(MockModel.queue(...responses))
 
@@ -44,7 +45,7 @@ const handlers = (make: () => unknown) =>
     shown: () => Effect.sync(make)
   })
 
-const odd = { arbitrary: { runs: 60 } }
+const odd = { arbitrary: { runs: times(60, 25) } }
 
 describe("A state can be stored, whatever", () => {
   it.effect.prop(

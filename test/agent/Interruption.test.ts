@@ -174,7 +174,7 @@ const complaints = Effect.fnUntraced(
 const everywhere = Effect.fnUntraced(function*(program: Program, observe: Observe) {
   const resumed = new Set<string>()
   const { points } = yield* interruptedAt(0, program, observe)
-  for (const at of some(points, 3)) {
+  for (const at of some(points, 6)) {
     const found = yield* complaints(at, program, observe, resumed)
     assert.strictEqual(found.join("\n"), "", `interrupted at operation ${at}`)
   }

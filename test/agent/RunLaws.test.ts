@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Stream } from "effect"
 import { Agent, AgentState, Conversation } from "troupe"
 import { problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 import {
   countsAnswers,
   cutEverywhere,
@@ -48,7 +49,7 @@ const cut = (script: AnyScript, from: string | AgentState.AgentState) =>
     (state) => resumeOf(script, state)
   )
 
-const law = { arbitrary: { runs: 50 } } as const
+const law = { arbitrary: { runs: times(50, 20) } } as const
 
 describe("A run", () => {
   it.effect.prop(

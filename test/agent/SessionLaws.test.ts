@@ -5,6 +5,7 @@ import { KeyValueStore } from "effect/persistence"
 import { Agent, type AgentEvent, AgentState, Conversation, Session } from "troupe"
 import { Laws, MockModel, MockResponse } from "troupe/testing"
 import { problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
@@ -188,5 +189,5 @@ describe("A session under anything that is asked of it", () => {
       Effect.provide(Layer.fresh(KeyValueStore.layerMemory)),
       Effect.provide(handlers),
       Effect.provide(Layer.fresh(model))
-    ), { arbitrary: { runs: 100 } })
+    ), { arbitrary: { runs: times(100, 35) } })
 })

@@ -16,6 +16,7 @@ import {
   ToolPolicy
 } from "troupe"
 import { Laws, MockModel, MockResponse } from "troupe/testing"
+import { times } from "../matrix.ts"
 
 const small = (limit: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limit }))
 
@@ -259,8 +260,10 @@ const live = (self: typeof alone | typeof team, life: ReadonlyArray<Asked>) => {
 
 describe("A session's log", () => {
   it.effect.prop("has all that its state is made of", [Life], ([life]) => live(alone, life), {
-    arbitrary: { runs: 100 }
+    arbitrary: { runs: times(100, 35) }
   })
 
-  it.effect.prop("has all of a group's state", [Life], ([life]) => live(team, life), { arbitrary: { runs: 100 } })
+  it.effect.prop("has all of a group's state", [Life], ([life]) => live(team, life), {
+    arbitrary: { runs: times(100, 35) }
+  })
 })

@@ -6,6 +6,7 @@ import { Agent, type AgentEvent, AgentState, Mode, StopWhen, Usage } from "troup
 import { MockModel, MockResponse } from "troupe/testing"
 import { places, problems } from "../domain/legal.ts"
 import { interruptAt } from "../handoff/interrupter.ts"
+import { times } from "../matrix.ts"
 import { imbalances } from "./balanced.ts"
 import { allCalls, callOf, makeGauge, ofTag, told, toldOf, watch } from "./watch.ts"
 
@@ -854,7 +855,7 @@ describe("Any tree of agents", () => {
         assert.strictEqual(state.steps, expected.steps)
         if (!clash) assert.deepStrictEqual(state, expected)
       }),
-    { arbitrary: { runs: 60 } }
+    { arbitrary: { runs: times(60, 25) } }
   )
 
   it.effect.prop(
@@ -875,6 +876,6 @@ describe("Any tree of agents", () => {
         }
         assert.deepStrictEqual(state, run)
       }),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: times(40, 16) } }
   )
 })

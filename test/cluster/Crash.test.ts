@@ -32,7 +32,7 @@ describe("A death", () => {
   it.live(
     "at any write, before it, after it, or only seemingly, loses nothing and starts nothing twice",
     () =>
-      Effect.map(problems((writes) => some(range(0, single(writes)), 4)), (found) => assert.deepStrictEqual(found, [])),
+      Effect.map(problems((writes) => some(range(0, single(writes)), 8)), (found) => assert.deepStrictEqual(found, [])),
     120_000
   )
 
@@ -40,7 +40,7 @@ describe("A death", () => {
     "after another, and while a message is cancelled, loses nothing and starts nothing twice either",
     () =>
       Effect.map(
-        problems((writes) => range(single(writes), times(120, 30))),
+        problems((writes) => range(single(writes), times(120, 15))),
         (found) => assert.deepStrictEqual(found, [])
       ),
     120_000
@@ -53,7 +53,7 @@ describe("A death", () => {
         () =>
           Effect.map(
             problems(
-              (writes) => [...some(range(1, single(writes) / 12, 12), 3), ...range(single(writes), times(30, 10))],
+              (writes) => [...some(range(1, single(writes) / 12, 12), 6), ...range(single(writes), times(30, 5))],
               undefined,
               layer
             ),

@@ -3,6 +3,7 @@ import { AgentState, Conversation } from "troupe"
 import { TextWriter } from "../../src/cluster/StateText.ts"
 import { state } from "../domain/arbitraries.ts"
 import { choices, live } from "../domain/lives.ts"
+import { times } from "../matrix.ts"
 
 /** Whether the engine itself reads a text as it wrote it: see `test/domain/StateJson.test.ts`. */
 const isReadable = (text: string): boolean => JSON.stringify(JSON.parse(text)) === text
@@ -16,7 +17,7 @@ describe("The text of a state", () => {
       assert.match(text, /^\{"version":1,/)
       if (isReadable(text)) assert.deepStrictEqual(JSON.parse(text), AgentState.toJson(each))
     }
-  }, { arbitrary: { runs: 60 } })
+  }, { arbitrary: { runs: times(60, 25) } })
 
   it("encodes a settled turn once where its states are written one after the other", () => {
     let reads = 0

@@ -2,6 +2,7 @@
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
 import { Attempts, type grounds, ofConversation, ofSession, program, warmUp } from "../agent/callbacks.ts"
+import { some } from "../matrix.ts"
 import { codes, rows } from "./tables.ts"
 
 type Ground = typeof grounds[number]
@@ -104,7 +105,9 @@ describe("docs/observers.md", () => {
         for (const [at, column] of columns.entries()) {
           const seen = new Set<string>()
           for (const ground of grounds) {
-            for (const place of places.filter((place) => ground !== "run" || !place.endsWith("of alone"))) {
+            // The many callbacks of a row allow the same, so a part of them shows it.
+            const played = places.length > 10 ? some(places, 3, at % 3) : places
+            for (const place of played.filter((place) => ground !== "run" || !place.endsWith("of alone"))) {
               for (const outcome of yield* outcomes(ground, place, column)) seen.add(outcome)
             }
           }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import { Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { below, conversation, oneOf, settled, turn } from "./arbitraries.ts"
 import { callsIn, deepFreeze, problems } from "./legal.ts"
 
@@ -45,7 +46,7 @@ const operation: Arbitrary.Arbitrary<Operation> = oneOf<Operation>(
   )
 )
 
-const some = { arbitrary: { runs: 50 } } as const
+const some = { arbitrary: { runs: times(50, 20) } } as const
 
 describe("Conversation", () => {
   it.prop("stays legal through any sequence of operations", {

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { below, conversation, settled } from "./arbitraries.ts"
 import { callsIn, problems } from "./legal.ts"
 
@@ -17,7 +18,7 @@ const base = Conversation.make([user("one"), said("two")])
 const add = (self: Conversation.Conversation, ...turns: ReadonlyArray<Conversation.Turn>) =>
   turns.reduce<Conversation.Conversation>((all, turn) => Conversation.append(all, turn), self)
 
-const few = { arbitrary: { runs: 40 } } as const
+const few = { arbitrary: { runs: times(40, 16) } } as const
 
 describe("Conversation.edit", () => {
   it("lets the user say something else in the place of a turn", () => {

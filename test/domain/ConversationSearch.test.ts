@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { below, conversation } from "./arbitraries.ts"
 import { problems } from "./legal.ts"
 
@@ -26,7 +27,7 @@ const talk = Conversation.make([
 
 const places = (query: string | RegExp) => Conversation.search(talk, query).map(({ index }) => index)
 
-const few = { arbitrary: { runs: 30 } } as const
+const few = { arbitrary: { runs: times(30, 12) } } as const
 
 describe("Conversation.search", () => {
   it("finds a text in all words of turns, whatever its case", () => {

@@ -3,6 +3,7 @@ import { Arbitrary, Effect, Result } from "effect"
 import { AgentState, AgentStatus } from "troupe"
 import { Laws } from "troupe/testing"
 import { misfit } from "../../src/testing/laws/Moves.ts"
+import { times } from "../matrix.ts"
 import { places, problems } from "./legal.ts"
 import { choices, isItsFold, type Life, live } from "./lives.ts"
 
@@ -19,20 +20,20 @@ const movesIn = ({ states }: Life): ReadonlyArray<string> =>
 describe("A life", () => {
   it.prop("is the fold of all its events, what people decide included", [choices], ([choices]) => {
     isItsFold(live(choices))
-  }, { arbitrary: { runs: 100 } })
+  }, { arbitrary: { runs: times(100, 35) } })
 
   it.prop("makes no move that isn't listed, and leaves no event out", [choices], ([choices]) => {
     const { events, states } = live(choices)
     assert.deepStrictEqual(Laws.illegalMoves(states), [])
     events.forEach((event, at) => assert.isUndefined(misfit(states[at]!, event, states[at + 1]!)))
-  }, { arbitrary: { runs: 100 } })
+  }, { arbitrary: { runs: times(100, 35) } })
 
   it.prop("is legal and survives JSON in each of its states", [choices], ([choices]) => {
     for (const state of live(choices).states) {
       assert.deepStrictEqual(problems(state.conversation), [])
       assert.deepStrictEqual(Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state))), state)
     }
-  }, { arbitrary: { runs: 60 } })
+  }, { arbitrary: { runs: times(60, 25) } })
 
   it.effect("makes each move that is listed, sooner or later", () =>
     Effect.gen(function*() {

@@ -6,6 +6,7 @@ import { type Isolation, levels } from "../../src/domain/Isolation.ts"
 import * as ModeStack from "../../src/domain/ModeStack.ts"
 import * as ModeTransition from "../../src/domain/ModeTransition.ts"
 import type { Settings } from "../../src/domain/Settings.ts"
+import { times } from "../matrix.ts"
 import { below } from "./arbitraries.ts"
 import { deepFreeze, problems } from "./legal.ts"
 
@@ -860,7 +861,7 @@ describe("Any way through modes", () => {
       for (const { mode } of state.prompt) assert.isBelow(mode ?? -1, state.modes.length)
       assert.isAtMost(state.transition?.to ?? 0, state.modes.length)
     })
-  }, { arbitrary: { runs: 120 } })
+  }, { arbitrary: { runs: times(120, 40) } })
 
   it.prop("loses no words of a user that the run under way has to answer", [moves], ([moves]) => {
     let words: ReadonlyArray<string> = []
@@ -877,7 +878,7 @@ describe("Any way through modes", () => {
     })
     const left = turns(leaveAll(state))
     for (const word of words) assert.include(left, word)
-  }, { arbitrary: { runs: 150 } })
+  }, { arbitrary: { runs: times(150, 50) } })
 
   it.prop("comes back to what was before, once a fork is left", [moves], ([moves]) => {
     const before = after(asked("Q"), answered("A"), settings({ model: "small" }), appended("before"))
@@ -893,5 +894,5 @@ describe("Any way through modes", () => {
     assert.deepStrictEqual(left.prompt, before.prompt)
     assert.strictEqual(left.initialQuery, before.initialQuery)
     assert.deepStrictEqual(left.modes, [])
-  }, { arbitrary: { runs: 100 } })
+  }, { arbitrary: { runs: times(100, 35) } })
 })

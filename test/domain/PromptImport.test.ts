@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Prompt } from "effect/ai"
 import { AgentState, Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { settled } from "./arbitraries.ts"
 import { callsIn, deepFreeze, problems } from "./legal.ts"
 import { prompt } from "./prompts.ts"
@@ -83,14 +84,14 @@ describe("Conversation.fromPrompt", () => {
   it.prop("makes a legal conversation of any prompt", [prompt], ([{ prompt }]) => {
     const { conversation } = Conversation.fromPrompt(prompt)
     assert.deepStrictEqual(problems(conversation), [])
-  }, { arbitrary: { runs: 300 } })
+  }, { arbitrary: { runs: times(300, 100) } })
 
   it.prop("loses nothing that was said", [prompt], ([{ prompt, said }]) => {
     const { conversation, repairs, systemMessage } = Conversation.fromPrompt(prompt)
     const state = AgentState.make("importer", { conversation })
     const kept = `${JSON.stringify(AgentState.toJson(state))} ${encode(repairs)} ${systemMessage}`
     for (let n = 0; n < said; n++) assert.include(kept, `said-${n}.`)
-  }, { arbitrary: { runs: 300 } })
+  }, { arbitrary: { runs: times(300, 100) } })
 
   it.prop("says nothing twice", [prompt], ([{ prompt, said }]) => {
     const { conversation, repairs } = Conversation.fromPrompt(prompt)
@@ -105,7 +106,7 @@ describe("Conversation.fromPrompt", () => {
     const twice = Conversation.fromPrompt(once)
     assert.deepStrictEqual(twice.repairs, [])
     assert.deepStrictEqual(promptOf(twice.conversation), once.content)
-  }, { arbitrary: { runs: 300 } })
+  }, { arbitrary: { runs: times(300, 100) } })
 
   it.prop("tells its repairs in the order of the messages", [prompt], ([{ prompt }]) => {
     const messages = Conversation.fromPrompt(prompt).repairs.map((repair) => repair.message)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { AgentEvent, AgentState, AgentStatus, Conversation, Usage } from "troupe"
 import { Laws } from "troupe/testing"
+import { times } from "../matrix.ts"
 import { aim, shots, state } from "./arbitraries.ts"
 import { callsIn, deepFreeze, places, problems } from "./legal.ts"
 
@@ -60,7 +61,7 @@ describe("AgentState.reduce", () => {
       assert.deepStrictEqual(problems(next.conversation), [])
       return next
     }, state)
-  }, { arbitrary: { runs: 120 } })
+  }, { arbitrary: { runs: times(120, 40) } })
 
   it.prop("makes states that survive JSON", [state, shots], ([state, shots]) => {
     const reduced = shots.reduce((self, shot) => AgentState.reduce(self, aim(self, shot)), state)

@@ -3,6 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { Prompt, Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Conversation, Handoff, Mode, Session, SystemPrompt } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
+import { times } from "../matrix.ts"
 import { below, state } from "./arbitraries.ts"
 import { deepFreeze, problems } from "./legal.ts"
 
@@ -142,7 +143,7 @@ describe("AgentState.forkAt", () => {
     assert.strictEqual(back.transition === undefined || count >= self.conversation.turns.length, true)
     const read = AgentState.fromJson(structuredClone(AgentState.toJson(back)))
     assert.deepStrictEqual(Result.getOrThrow(read), back)
-  }, { arbitrary: { runs: 60 } })
+  }, { arbitrary: { runs: times(60, 25) } })
 })
 
 describe("AgentState.editAt", () => {
@@ -162,5 +163,5 @@ describe("AgentState.editAt", () => {
     assert.deepStrictEqual(problems(edited.conversation), [])
     assert.deepStrictEqual(edited.conversation.turns.at(-1), Conversation.user("else"))
     assert.include(["InProgress", "WaitingForTools"], edited.status._tag)
-  }, { arbitrary: { runs: 40 } })
+  }, { arbitrary: { runs: times(40, 16) } })
 })

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { AgentEvent, AgentState, Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { state } from "./arbitraries.ts"
 import { deepFreeze, places } from "./legal.ts"
 
@@ -46,7 +47,7 @@ describe("A state as JSON", () => {
     const read = Result.getOrThrow(AgentState.fromJson(text))
     assert.strictEqual(JSON.stringify(AgentState.toJson(read)), text)
     assert.deepStrictEqual(files(read), files(state))
-  }, { arbitrary: { runs: 100 } })
+  }, { arbitrary: { runs: times(100, 35) } })
 
   it.prop("survives as a document, the same value", [state], ([state]) => {
     const read = Result.getOrThrow(AgentState.fromJson(AgentState.toJson(state)))

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, type Schema } from "effect"
 import { Prompt } from "effect/ai"
 import { AgentState, Conversation, ModeTransition } from "troupe"
+import { times } from "../matrix.ts"
 import { settled, state } from "./arbitraries.ts"
 
 type Mutable = Array<unknown> | Record<string, unknown> | Uint8Array | URL
@@ -103,7 +104,7 @@ describe("What somebody else holds can't change", () => {
     assert.strictEqual(JSON.stringify(Result.getOrThrow(Conversation.toPrompt(given))), JSON.stringify(prompt))
     spoil(prompt.content)
     assert.strictEqual(JSON.stringify(given), text)
-  }, { arbitrary: { runs: 50 } })
+  }, { arbitrary: { runs: times(50, 20) } })
 
   it.prop("a state that was read from a document, or written to one", [state], ([given]) => {
     const text = JSON.stringify(AgentState.toJson(given))
@@ -114,5 +115,5 @@ describe("What somebody else holds can't change", () => {
     const read = Result.getOrThrow(AgentState.fromJson(source))
     spoil(source)
     assert.deepStrictEqual(read, Result.getOrThrow(AgentState.fromJson(text)))
-  }, { arbitrary: { runs: 50 } })
+  }, { arbitrary: { runs: times(50, 20) } })
 })

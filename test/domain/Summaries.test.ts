@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { AgentEvent, AgentState, Conversation } from "troupe"
+import { times } from "../matrix.ts"
 import { below, conversation } from "./arbitraries.ts"
 import { problems } from "./legal.ts"
 
@@ -70,7 +71,7 @@ describe("Conversation.pin", () => {
     const pinned = Conversation.pin(self, index)
     assert.deepStrictEqual(problems(pinned), [])
     assert.strictEqual(pinned.turns[index]?.pinned, index < self.turns.length ? true : undefined)
-  }, { arbitrary: { runs: 30 } })
+  }, { arbitrary: { runs: times(30, 12) } })
 })
 
 describe("A summary", () => {

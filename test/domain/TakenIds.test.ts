@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { AgentState, Conversation } from "troupe"
 import { withUniqueIds } from "../../src/domain/CallIds.ts"
 import * as TakenIds from "../../src/domain/TakenIds.ts"
+import { times } from "../matrix.ts"
 import { state } from "./arbitraries.ts"
 import { choices, live } from "./lives.ts"
 
@@ -128,7 +129,7 @@ describe("Ids of calls in settled turns", () => {
       const kept = givenAll(TakenIds.of(each, undefined, settled), asked)
       assert.deepStrictEqual(kept, givenAll(TakenIds.of(each), asked))
     }
-  }, { arbitrary: { runs: 60 } })
+  }, { arbitrary: { runs: times(60, 25) } })
 
   it("are numbered on from those before", () => {
     const answers = ["p", "p-2", "p-n9", "q"].map((id) =>

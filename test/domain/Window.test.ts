@@ -3,6 +3,7 @@ import { Arbitrary, Schema } from "effect"
 import { Conversation } from "troupe"
 import * as Choosing from "../../src/domain/window/Choosing.ts"
 import { openFrom, type Room, type WindowTurn } from "../../src/domain/window/WindowTurn.ts"
+import { times } from "../matrix.ts"
 import { below, settled, turn } from "./arbitraries.ts"
 import { problems } from "./legal.ts"
 
@@ -199,7 +200,7 @@ describe("byFunction", () => {
       assert.isFalse(Conversation.hasOpenCalls({ turns: given }))
     }
     if (all[pinned] !== undefined && made.every(({ index }) => index >= 0)) assert.include(made, all[pinned])
-  }, { arbitrary: { runs: 40 } })
+  }, { arbitrary: { runs: times(40, 16) } })
 })
 
 describe("fit", () => {

@@ -5,9 +5,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AgentEvent, AgentState } from "troupe"
 import { assertInOrder } from "./deskText.ts"
-import { run, runAtTerminal, runUnread } from "./process.ts"
+import { bundle, run, runAtTerminal, runUnread } from "./process.ts"
 
-const desk = "examples/desk/main.ts"
+const source = "examples/desk/main.ts"
+const desk = bundle(source)
 
 const ask = (...args: ReadonlyArray<string>) => run(desk, args)
 const converse = (lines: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
@@ -19,7 +20,8 @@ const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.toCode
 
 describe.concurrent("the desk", () => {
   it("looks the order up and replaces what arrived broken", async () => {
-    const { code, stderr, stdout } = await ask("My lamp arrived broken, order 1042")
+    // As `npm start` starts it.
+    const { code, stderr, stdout } = await run(source, ["My lamp arrived broken, order 1042"])
     assertInOrder(
       stdout,
       "→ find_order(order: \"1042\")\n",

@@ -6,9 +6,9 @@ import { TestClock } from "effect/testing"
 import { MockModel, MockProvider, MockResponse } from "troupe/testing"
 import { configured } from "../../examples/desk/model/configured.ts"
 import { served } from "../testing/provider/serve.ts"
-import { run } from "./process.ts"
+import { bundle, run } from "./process.ts"
 
-const desk = "examples/desk/main.ts"
+const desk = bundle("examples/desk/main.ts")
 
 type Variables = Readonly<Record<string, string>>
 

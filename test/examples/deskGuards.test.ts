@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assertInOrder } from "./deskText.ts"
-import { run } from "./process.ts"
+import { bundle, run } from "./process.ts"
 
-const main = "examples/desk/main.ts"
+const main = bundle("examples/desk/main.ts")
 
 describe.concurrent("the desk's guardrails", () => {
   it("let no card's number out that the order book has, and none of it stays in the conversation", async () => {

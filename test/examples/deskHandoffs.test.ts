@@ -3,9 +3,9 @@ import { Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { AgentEvent, AgentState } from "troupe"
 import { assertInOrder } from "./deskText.ts"
-import { run } from "./process.ts"
+import { bundle, run } from "./process.ts"
 
-const desk = "examples/desk/main.ts"
+const desk = bundle("examples/desk/main.ts")
 
 const converse = (lines: ReadonlyArray<string>, ...args: ReadonlyArray<string>) =>
   run(desk, args, lines.map((line) => `${line}\n`).join(""))

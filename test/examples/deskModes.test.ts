@@ -9,9 +9,9 @@ import { desk, layer as tools } from "../../examples/desk/agents/desk.ts"
 import * as Model from "../../examples/desk/model/model.ts"
 import { nothing, plain, show } from "../../examples/desk/terminal.ts"
 import { assertInOrder } from "./deskText.ts"
-import { run } from "./process.ts"
+import { bundle, run } from "./process.ts"
 
-const main = "examples/desk/main.ts"
+const main = bundle("examples/desk/main.ts")
 const words = "I want my money back for the cracked floor lamp, order 1047"
 
 const converse = (...lines: ReadonlyArray<string>) => run(main, [], lines.map((line) => `${line}\n`).join(""))

@@ -1,7 +1,9 @@
 /** Programs as processes of their own. */
+import { buildSync } from "esbuild"
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
+import { threadId } from "node:worker_threads"
 
 export interface Outcome {
   readonly code: number | null
@@ -35,6 +37,24 @@ const outcome = (child: ChildProcess, onOutput: (stdout: string) => void = () =>
     child.on("error", reject)
     child.on("close", (code) => resolve({ code, stdout, stderr }))
   })
+
+/**
+ * Bundles a program that tests start many times, and returns the path of its bundle: from there it starts in a third of the time. Each
+ * thread makes a bundle of its own, so that none is read while another thread writes it.
+ */
+export const bundle = (path: string): string => {
+  const outfile = resolve("node_modules/.cache/programs", String(threadId), path.replace(/\.ts$/, ".js"))
+  buildSync({
+    entryPoints: [path],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    conditions: ["@troupe/source"],
+    banner: { js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url)` }
+  })
+  return outfile
+}
 
 /** Starts a program. */
 export const start = (

@@ -6,6 +6,7 @@ import { MockModel, MockResponse } from "troupe/testing"
 import { imbalances } from "../agent/balanced.ts"
 import { state as agentState } from "../domain/arbitraries.ts"
 import { deepFreeze, problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 
 const names = ["ada", "bob", "cid", "dan"] as const
 type Name = (typeof names)[number]
@@ -230,7 +231,7 @@ const anyState = Arbitrary.map(
   }
 )
 
-const law = { arbitrary: { runs: 40 } } as const
+const law = { arbitrary: { runs: times(40, 16) } } as const
 
 describe("A dialogue", () => {
   it.effect.prop("tells each agent what the others said, all of it, once and in order, in every state", [Script], ([
@@ -289,7 +290,7 @@ describe("A dialogue", () => {
           assert.deepStrictEqual(resumed, ended)
         }
       }),
-    { arbitrary: { runs: 30 } }
+    { arbitrary: { runs: times(30, 12) } }
   )
 
   it.effect.prop(
@@ -310,5 +311,5 @@ describe("A dialogue", () => {
         const read = yield* Schema.decodeEffect(codec)(yield* Schema.encodeEffect(codec)(event))
         assert.deepStrictEqual<unknown>(read, event)
       }
-    }), { arbitrary: { runs: 30 } })
+    }), { arbitrary: { runs: times(30, 12) } })
 })

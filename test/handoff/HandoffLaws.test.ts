@@ -16,6 +16,7 @@ import {
   survivesJson
 } from "../agent/laws.ts"
 import { callsIn, places, problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 import { environment, keepsAll, runnableOf, Scene } from "./rosters.ts"
 
 /** Every event of a run, how it ended, and every state of it by the fold. */
@@ -42,7 +43,7 @@ const saidIn = (events: ReadonlyArray<AgentEvent.AgentEvent>): ReadonlyArray<str
 const wordsOf = ({ conversation }: AgentState.AgentState): ReadonlyArray<string> =>
   conversation.turns.flatMap((turn) => turn._tag === "Assistant" ? [Conversation.textOf(turn)] : [])
 
-const law = { arbitrary: { runs: 40 } } as const
+const law = { arbitrary: { runs: times(40, 16) } } as const
 
 describe("A run that changes hands", () => {
   it.effect.prop(

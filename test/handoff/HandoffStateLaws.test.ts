@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { Agent, type AgentEvent, AgentState, Handoff } from "troupe"
 import { observe } from "../agent/laws.ts"
+import { times } from "../matrix.ts"
 import { environment, make, Scene } from "./crossings.ts"
 import { throughText } from "./scripted.ts"
 
@@ -66,7 +67,7 @@ describe("The state of the agent that takes over, built by hand", () => {
           }
         }
       }).pipe(Effect.provide([environment(scene), Logger.layer([])])),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: times(300, 100) } }
   )
 
   it.effect.prop(
@@ -83,6 +84,6 @@ describe("The state of the agent that takes over, built by hand", () => {
           }
         }
       }).pipe(Effect.provide([environment(scene), Logger.layer([])])),
-    { arbitrary: { runs: 100 } }
+    { arbitrary: { runs: times(100, 35) } }
   )
 })

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Plan } from "troupe"
 import * as PlanGraph from "../../src/handoff/plan/PlanGraph.ts"
 import * as Run from "../../src/handoff/plan/Run.ts"
+import { times } from "../matrix.ts"
 import { interruptAt } from "./interrupter.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
@@ -122,7 +123,7 @@ const imbalances = (events: ReadonlyArray<Plan.PlanEvent>): ReadonlyArray<string
   return [...found, ...Array.from(open, (node) => `${node} has no end`)]
 }
 
-const law = { arbitrary: { runs: 60 } } as const
+const law = { arbitrary: { runs: times(60, 25) } } as const
 
 describe("A plan of any shape", () => {
   it.effect.prop(

@@ -181,8 +181,8 @@ const endingIn = (
   return { ...model, doGenerate, doStream } as unknown as LanguageModelV4
 }
 
-const law = { arbitrary: { runs: times(150, 50) } } as const
-const often = { arbitrary: { runs: times(500, 120) } } as const
+const law = { arbitrary: { runs: times(150, 25) } } as const
+const often = { arbitrary: { runs: times(500, 60) } } as const
 
 describe("What comes of an answer", () => {
   it.effect.prop(

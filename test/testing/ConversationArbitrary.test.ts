@@ -4,8 +4,9 @@ import { LanguageModel, type Prompt, Tool, Toolkit } from "effect/ai"
 import { AgentState, AgentStatus, Conversation } from "troupe"
 import { ConversationArbitrary, ConversationRules, MockModel, type MockResponse } from "troupe/testing"
 import { places, problems } from "../domain/legal.ts"
+import { times } from "../matrix.ts"
 
-const sample = <A>(arbitrary: Arbitrary.Arbitrary<A>, count = 80) =>
+const sample = <A>(arbitrary: Arbitrary.Arbitrary<A>, count = times(80, 40)) =>
   Arbitrary.sampleEffect(arbitrary, { count, size: 12, seed: 3 })
 
 /** What is left of a failure that was found by a property. */
@@ -39,7 +40,7 @@ describe("Random conversations", () => {
         yield* Schema.encodeEffect(Conversation.Conversation)(conversation)
       )
       assert.deepStrictEqual(again, conversation)
-    }), { arbitrary: { runs: 30 } })
+    }), { arbitrary: { runs: times(30, 12) } })
 
   it.effect("have as many turns as they may", () =>
     Effect.gen(function*() {
@@ -121,7 +122,7 @@ describe("Random conversations", () => {
       assert.isTrue((yield* sample(conversation({ open: true }))).some(Conversation.hasOpenCalls))
       assert.strictEqual(depths(yield* sample(conversation({ depth: 0 }))), 0)
       assert.strictEqual(depths(yield* sample(conversation())), 1)
-      assert.strictEqual(depths(yield* sample(conversation({ depth: 2 }), 400)), 2)
+      assert.strictEqual(depths(yield* sample(conversation({ depth: 2 }), times(400, 160))), 2)
     }))
 
   it.effect("shrink to what fails", () =>
@@ -144,7 +145,7 @@ describe("Random states", () => {
       if (JSON.stringify(JSON.parse(text)) !== text) return
       const again = yield* Effect.fromResult(AgentState.fromJson(JSON.parse(text)))
       assert.deepStrictEqual(again, state)
-    }), { arbitrary: { runs: 30 } })
+    }), { arbitrary: { runs: times(30, 12) } })
 
   it.effect("have the statuses, the modes and the depth that they may have", () =>
     Effect.gen(function*() {
@@ -165,7 +166,7 @@ describe("Random states", () => {
         Math.max(...all.flatMap((state) => places(state).map(({ calls }) => calls.length)))
       assert.strictEqual(depths(yield* sample(state({ depth: 0 }))), 0)
       assert.strictEqual(depths(made), 1)
-      assert.strictEqual(depths(yield* sample(state({ depth: 2 }), 400)), 2)
+      assert.strictEqual(depths(yield* sample(state({ depth: 2 }), times(400, 160))), 2)
     }))
 
   it.effect("begin with a user unless turns come in any order, also where calls are open", () =>
@@ -208,7 +209,7 @@ describe("Random prompts", () => {
   it.prop("keep the default policy", [ConversationArbitrary.prompt()], ([prompt]) => {
     assert.deepStrictEqual(ConversationRules.check(prompt), [])
     assert.isTrue(Object.isFrozen(prompt.content))
-  }, { arbitrary: { runs: 30 } })
+  }, { arbitrary: { runs: times(30, 12) } })
 
   it.effect("begin with a system message where they shall, and have turns as the options say", () =>
     Effect.gen(function*() {
@@ -228,7 +229,7 @@ describe("Random prompts", () => {
         const found = ConversationRules.check(messages, policy)
         assert.deepStrictEqual(found.map(({ kind }) => kind), [kind], ConversationRules.format(found))
       },
-      { arbitrary: { runs: 30 } }
+      { arbitrary: { runs: times(30, 12) } }
     )
   }
 
@@ -279,7 +280,7 @@ describe("Random scripts", () => {
           assert.strictEqual(toolCalls.length, answer.parts.filter(({ type }) => type === "tool-call").length)
         }
       }),
-    { arbitrary: { runs: 40 } }
+    { arbitrary: { runs: times(40, 15) } }
   )
 
   it.effect("fit tools that JSON schema alone describes, too", () =>

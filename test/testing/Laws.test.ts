@@ -82,7 +82,7 @@ describe("Laws", () => {
     const clerk = Agent.make("clerk", { toolkit: Calls, fatal, handoffs: [Handoff.to(leaf)] })
     return Effect.forEach(
       [leaf, guarded, root, clerk],
-      (agent) => Laws.agent(agent, { layer, runs: times(60, 20), seed: 1 })
+      (agent) => Laws.agent(agent, { layer, runs: times(60, 8), seed: 1 })
     )
   }, 120_000)
 
@@ -115,7 +115,7 @@ describe("Laws", () => {
         })
         for (const called of [guarded, short, desk]) {
           const boss = Agent.make("boss", { toolkit: Tools, agents: [Agent.asTool(called)], stopWhen })
-          yield* Laws.agent(boss, { layer, runs: times(15, 5), seed: 1 })
+          yield* Laws.agent(boss, { layer, runs: times(15, 2), seed: 1 })
         }
         const own = Agent.make("own", { guardrails: { input: [polite] }, stopWhen })
         yield* Laws.agent(own, { input: ["Is it?", "Odd"], runs: 10, seed: 1 })
@@ -132,7 +132,7 @@ describe("Laws", () => {
         const see = Look.toLayer({ see: () => Effect.as(Effect.yieldNow, "a tree") })
         for (const stopWhen of [StopWhen.toolCalls("see", 1, soft), StopWhen.tokens(30, soft), StopWhen.tokens(30)]) {
           const boss = Agent.make("boss", { toolkit: Look, agents: [Agent.asTool(pair)], stopWhen })
-          yield* Laws.agent(boss, { layer: Layer.merge(layer, see), runs: times(100, 25), seed: 3 })
+          yield* Laws.agent(boss, { layer: Layer.merge(layer, see), runs: times(100, 8), seed: 3 })
         }
       }),
     60_000
@@ -146,8 +146,8 @@ describe("Laws", () => {
         start: AgentPicker.make(({ text }) => text.includes("b") ? Effect.succeed("b" as const) : Effect.fail("lost"))
       })
       for (const called of [short, lost]) {
-        yield* Laws.agent(called, { input: ["", "Is it?", "b"], runs: 10, seed: 1 })
-        yield* Laws.agent(Agent.make("boss", { agents: [Agent.asTool(called)] }), { runs: 20, seed: 1 })
+        yield* Laws.agent(called, { input: ["", "Is it?", "b"], runs: times(10, 4), seed: 1 })
+        yield* Laws.agent(Agent.make("boss", { agents: [Agent.asTool(called)] }), { runs: times(20, 6), seed: 1 })
       }
     }), 60_000)
 
