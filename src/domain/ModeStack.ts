@@ -9,7 +9,6 @@
  */
 import * as Equal from "effect/Equal"
 import type * as Schema from "effect/Schema"
-import * as Struct from "effect/Struct"
 import type { Adjustment } from "./Adjustment.ts"
 import { countToAnswer } from "./AgentAnswer.ts"
 import * as AgentStatus from "./AgentStatus.ts"
@@ -81,6 +80,14 @@ const setValue = (self: AgentState, key: string, json: Schema.Json): AgentState 
 const isDue = (pending: ModeTransition.Pending | undefined, name: string, height: number): boolean =>
   pending?.enter?.name === name && (pending.to === undefined || pending.to === height)
 
+/** Returns what leaving a mode restores. Written out, because picking fields by their names took most of the time of entering a mode. */
+const beforeOf = ({ initialQuery, modeHistory, settings, transition }: AgentState): ModeFrame["before"] => ({
+  ...(initialQuery === undefined ? undefined : { initialQuery }),
+  ...(settings === undefined ? undefined : { settings }),
+  ...(transition === undefined ? undefined : { transition }),
+  ...(modeHistory === undefined ? undefined : { modeHistory })
+})
+
 /**
  * Enters a mode, at a time in epoch milliseconds. If that completes the requested move, the request is cleared.
  *
@@ -97,7 +104,7 @@ export const enter = (self: AgentState, { isolation, name, params }: Entered, at
     values: firstValues(params),
     enteredAt: at,
     turns: self.conversation.turns.length,
-    before: Struct.pick(self, ["initialQuery", "settings", "transition", "modeHistory"])
+    before: beforeOf(self)
   }
   return {
     ...(isTaken ? withKey(self, "transition", undefined) : self),
@@ -175,9 +182,10 @@ const withKey = <Key extends "initialQuery" | "modeHistory" | "settings" | "tran
   value: AgentState[Key] | undefined
 ): AgentState => {
   if (value === self[key]) return self
+  if (value !== undefined) return { ...self, [key]: value }
   const { [key]: _, ...rest } = self
   // The removed key is optional.
-  return { ...(rest as AgentState), ...(value === undefined ? undefined : { [key]: value }) }
+  return rest as AgentState
 }
 
 /**

@@ -97,5 +97,7 @@ export const of = (model: Model): Model => behind.has(model) ? model : measured.
 /** Returns a context whose model counts its requests, if it has one. */
 export const within = <R>(context: Context.Context<R>): Context.Context<R> => {
   const model = Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel)
-  return model === undefined ? context : Context.add(context, LanguageModel.LanguageModel, of(model))
+  if (model === undefined) return context
+  const measuring = of(model)
+  return measuring === model ? context : Context.add(context, LanguageModel.LanguageModel, measuring)
 }

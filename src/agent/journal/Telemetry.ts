@@ -57,12 +57,13 @@ export const inOwnSpan = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.useSpan(name, { attributes }, (span) => within(use(span), span))
 
-/** The conversation id that a run, and not the program, has set on spans. */
-export const OwnConversation = Context.Reference<string | undefined>("troupe/agent/Telemetry/OwnConversation", {
-  defaultValue: () => undefined
-})
-
 const conversationId = "gen_ai.conversation.id"
+
+/**
+ * The key beside the annotations of spans that holds the conversation id that a run, and not the program, has set. Annotations that a
+ * program adds are spread with it, and spans don't have it: it is a symbol.
+ */
+const ownConversation = Symbol("troupe/agent/Telemetry/ownConversation")
 
 /**
  * Sets the conversation id on the spans of an effect: the id of the session, or else of the run. A program's own annotation takes
@@ -73,14 +74,17 @@ export const inConversation = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   conversation === undefined ? self : Effect.updateContext(self, (services: Context.Context<R>) => {
-    const annotations = Context.get(services, References.TracerSpanAnnotations)
-    const known = annotations[conversationId]
-    if (known !== undefined && (session === undefined || known !== Context.get(services, OwnConversation))) {
-      return services
-    }
-    return Context.add(services, OwnConversation, conversation).pipe(
-      Context.add(References.TracerSpanAnnotations, { ...annotations, [conversationId]: conversation })
+    const annotations: Readonly<Record<string | symbol, unknown>> = Context.get(
+      services,
+      References.TracerSpanAnnotations
     )
+    const known = annotations[conversationId]
+    if (known !== undefined && (session === undefined || known !== annotations[ownConversation])) return services
+    return Context.add(services, References.TracerSpanAnnotations, {
+      ...annotations,
+      [conversationId]: conversation,
+      [ownConversation]: conversation
+    })
   })
 
 /** The span of a run without spans: it keeps nothing, and no service changes. */

@@ -18,7 +18,6 @@ import { Host } from "../../modes/Host.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import { CurrentObservers } from "../journal/Observer.ts"
 import { CurrentOperations } from "../journal/OperationsUnderWay.ts"
-import { OwnConversation } from "../journal/Telemetry.ts"
 
 const ofCaller: ReadonlySet<string> = new Set([
   Clock.Clock.key,
@@ -48,7 +47,6 @@ const ofCaller: ReadonlySet<string> = new Set([
   CurrentObservers.key,
   CurrentOperations.key,
   Host.key,
-  OwnConversation.key,
   RecordContent.key
 ])
 

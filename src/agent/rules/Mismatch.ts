@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { AgentMismatch } from "../../domain/AgentError.ts"
-import { openCalls } from "../../domain/conversation/Turns.ts"
+import { hasOpenCalls, openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState } from "../../domain/StateSchema.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
 
@@ -27,11 +27,10 @@ export const mismatches = (roster: Roster, state: AgentState): ReadonlyArray<Age
   const definition = roster.agents.get(state.agent)
   if (definition === undefined) return lacks(roster.first.name, "agent", state.agent, roster.agents)
   const { modes, name, tools } = definition
-  const calls = openCalls(state.conversation)
-  if (state.modes.length === 0 && calls.length === 0) return none
+  if (state.modes.length === 0 && !hasOpenCalls(state.conversation)) return none
   return [
     ...state.modes.flatMap((frame) => modes.has(frame.name) ? [] : lacks(name, "mode", frame.name, modes)),
-    ...calls.flatMap((call) => {
+    ...openCalls(state.conversation).flatMap((call) => {
       if (call.approvalId !== undefined) return []
       const entry = tools.get(call.name)
       if (call.state._tag === "Delegated") {

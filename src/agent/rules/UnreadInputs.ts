@@ -28,10 +28,12 @@ export const find = (
       isAnswered = true
     }
     if (isAnswered && places.length >= (run.inputs ?? 1)) break
-    if (isSaid(turn)) places.unshift(at)
+    if (isSaid(turn)) places.push(at)
   }
-  return places
+  return places.reverse()
 }
+
+const isBlocked = (turn: Turn | undefined): boolean => isSaid(turn) && turn.blocked !== undefined
 
 /**
  * Returns the reason to fail if a guardrail blocked an input that the run should answer. What a mode said counts only while that mode is set
@@ -41,12 +43,13 @@ export const blockedIn = (
   { definition, isChangingModes, state }: Pick<Known, "definition" | "isChangingModes" | "state">
 ): GuardrailBlocked | undefined => {
   const { conversation: { turns }, run } = state
-  const said = find(definition, state).map((at) => turns[at]).filter(isSaid)
+  const places = find(definition, state)
   // Each decision of each run asks, and nearly always nothing is blocked.
-  if (!said.some(({ blocked }) => blocked !== undefined)) return undefined
+  if (!places.some((at) => isBlocked(turns[at]))) return undefined
+  const said = places.map((at) => turns[at]).filter(isSaid)
   const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))
   const last = isChangingModes ? said.slice(-1) : []
-  const blocked = [...inputs, ...last].find(({ blocked }) => blocked !== undefined)?.blocked
+  const blocked = [...inputs, ...last].find(isBlocked)?.blocked
   return blocked === undefined
     ? undefined
     : new GuardrailBlocked({ agent: definition.name, stage: "input", ...blocked })

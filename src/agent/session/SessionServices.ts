@@ -6,6 +6,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import { withoutCallerServices } from "../perform/CallerServices.ts"
 
 /** Merges the services of the caller of an operation with those of the session. */
@@ -13,8 +14,8 @@ export type MergeServices = (caller: Context.Context<never>) => Context.Context<
 
 /** Keeps the services of this place for later. */
 export const capture: Effect.Effect<MergeServices> = Effect.contextWith((here: Context.Context<never>) => {
-  // The services are only merged with others, so their types don't matter.
-  const kept = withoutCallerServices(here) as Context.Context<unknown>
+  // The services are only merged with others, so their types don't matter. Each operation would add the counting model anew.
+  const kept = MeasuredModel.within(withoutCallerServices(here)) as Context.Context<unknown>
   // Many operations come from the same place, so the last result is kept.
   let last: Context.Context<never> | undefined
   let merged = kept

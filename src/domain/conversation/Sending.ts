@@ -6,8 +6,10 @@
 import type * as Part from "../Part.ts"
 import type { AssistantPart, Turn } from "../StateSchema.ts"
 
-/** Checks whether a text has words. Providers refuse a text that has none. */
-export const hasWords = (text: string): boolean => /\S/.test(text)
+const isVisible = (code: number): boolean => code > 32 && code < 127
+
+/** Checks whether a text has words. Providers refuse a text that has none. Nearly every text begins with one: that spares the search. */
+export const hasWords = (text: string): boolean => isVisible(text.charCodeAt(0)) || /\S/.test(text)
 
 const isMarked = ({ metadata = {} }: Part.Text | Part.Reasoning): boolean => Object.keys(metadata).length > 0
 
