@@ -335,6 +335,8 @@ describe("The conversation of a run", () => {
       const { exit, spans } = yield* exported(stored("outer", inner))
       assert.isTrue(exit._tag === "Success")
       assert.deepStrictEqual([idsOf(spans, "outer"), idsOf(spans, "inner")], ["outer", "inner"])
+      const tagged = yield* exported(stored("outer", Effect.annotateSpans(inner, { tenant: "acme" })))
+      assert.deepStrictEqual([idsOf(tagged.spans, "outer"), idsOf(tagged.spans, "inner")], ["outer", "inner"])
       const annotated = yield* exported(Effect.annotateSpans(stored("outer", inner), { [key]: "ticket-1" }))
       assert.deepStrictEqual(
         [idsOf(annotated.spans, "outer"), idsOf(annotated.spans, "inner")],
