@@ -41,7 +41,7 @@ export class ConversationBusy extends HttpApiError.Problem<ConversationBusy>()("
   title: "The conversation is busy"
 }, { conversation: Schema.String }) {}
 
-/** The conversation is at its end, hasn't begun, or waits for an approval: there is nothing that could go on. */
+/** The conversation has its answer, hasn't begun, or waits for an approval: there is nothing that could go on. */
 export class NothingToResume extends HttpApiError.Problem<NothingToResume>()("NothingToResume", {
   type: type("nothing-to-resume"),
   status: 409,

@@ -60,8 +60,8 @@ export const run: Runs<[opening: Input]> = dual(
 /**
  * Continues a dialogue where it stopped: after an approval, a result, a failure, an interruption, or a restart.
  *
- * An agent whose turn was under way continues that turn, and isn't told anything twice. The dialogue keeps the agent's state for you, so
- * a failed one is reopened first. A dialogue that has ended is returned as it is: `reopen` and `say` make one that continues.
+ * An agent whose turn was under way continues that turn, and isn't told anything twice. If its run failed, its state in the
+ * `DialogueState` is reopened first. A dialogue that has ended is returned as it is: `reopen` and `say` make one that continues.
  *
  * Fails with `DialogueError`; its reason is `ParticipantMismatch` if the state belongs to a dialogue with other participants.
  *
