@@ -101,7 +101,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
   /**
    * Continues where it stopped, after a failure or an interruption, and returns the answer as `say` does. The cluster keeps the state for
    * you, so a failed run is reopened first; if it met a limit, it meets the limit again. If the conversation has its answer, returns that
-   * again without events; if calls still wait, the answer is `Waiting`.
+   * again and asks no model; if calls still wait, the answer is `Waiting`.
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
