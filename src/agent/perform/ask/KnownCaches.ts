@@ -56,7 +56,6 @@ export class ByFirstTurn extends Same {
   /** Lets a large cache be referenced weakly, or not at all if many others were used since. */
   static release(turn: Turn, large: object): void {
     LatestCaches.use(large, {
-      cache: large,
       weaken: () => ByFirstTurn.#replace(turn, large, [new WeakRef(large)]),
       drop: () => ByFirstTurn.#replace(turn, large, none)
     })

@@ -9,7 +9,6 @@
 
 /** How a cache is let go of: `weaken` replaces the reference to it by a weak one, and `drop` removes the reference. */
 interface LettingGo {
-  readonly cache: object
   readonly weaken: () => void
   readonly drop: () => void
 }
@@ -20,25 +19,17 @@ export const most = 32
 /** How each of the caches is let go of, the one used longest ago first. */
 const latest = new Map<object, LettingGo>()
 
-/** The last of these. */
-let newest: { readonly by: object; readonly cache: object } | undefined = undefined
-
 const weakenAll = (): void => {
   const all = [...latest.values()]
   latest.clear()
-  newest = undefined
   for (const { weaken } of all) weaken()
 }
-
-/** Checks whether a cache was used last, so that using it again would change nothing. */
-export const isNewest = (by: object, cache: object): boolean => newest?.by === by && newest.cache === cache
 
 /** Keeps a cache alive until the next turn of the event loop, unless `most` others are used until then. */
 export const use = (by: object, lettingGo: LettingGo): void => {
   if (latest.size === 0) setTimeout(weakenAll, 0)
   latest.delete(by)
   latest.set(by, lettingGo)
-  newest = { by, cache: lettingGo.cache }
   if (latest.size <= most) return
   for (const [oldest, { drop }] of latest) {
     latest.delete(oldest)

@@ -166,9 +166,8 @@ export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
 export const rest = ({ live }: Loop): void => {
   const kept = caches.get(live)
   if (!(kept instanceof PromptCache) || live.holder === undefined || !kept.isLarge) return
-  if (LatestCaches.isNewest(live, kept)) return
   const put = (weak: WeakRef<PromptCache> | undefined): void => {
     if (live.atWork === undefined && caches.get(live) === kept) caches.set(live, weak)
   }
-  LatestCaches.use(live, { cache: kept, weaken: () => put(new WeakRef(kept)), drop: () => put(undefined) })
+  LatestCaches.use(live, { weaken: () => put(new WeakRef(kept)), drop: () => put(undefined) })
 }
