@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, AgentError, AgentState, Conversation, StopWhen } from "troupe"
+import { Agent, AgentError, AgentState, Conversation, Session, StopWhen } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { agentOf, environment, Script } from "./scripts.ts"
 
@@ -322,4 +322,20 @@ describe("StopWhen", () => {
       }),
     { arbitrary: { runs: 400 } }
   )
+
+  const reporter = Agent.make("looker", { output: Schema.Struct({ seen: Schema.Int }) })
+  it.effect.each(
+    [
+      ["a condition", Session.make(agentWith(StopWhen.toolCalled("done"))), done],
+      ["a final answer", Session.make(reporter), MockResponse.toolCall("final_answer", { seen: 1 })]
+    ] as const
+  )("leaves a session nothing to resume once %s ended the run", ([, made, answer]) =>
+    Effect.gen(function*() {
+      const session: Session.Session<unknown, unknown> = yield* made
+      const ended = yield* session.call("Hello")
+      assert.deepStrictEqual([ended.status._tag, ended.conversation.turns.at(-1)?._tag], ["Complete", "Assistant"])
+      assert.deepStrictEqual(yield* Stream.runCollect(session.stream()), [])
+      assert.strictEqual(yield* session.resume, ended)
+      assert.strictEqual((yield* MockModel.calls).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(handlers), Effect.provide(model(answer))))
 })

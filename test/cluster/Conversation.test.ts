@@ -5,7 +5,7 @@ import { EntityProxy, Sharding, TestRunner } from "effect/cluster"
 import { SchemaBinary } from "effect/encoding"
 import { RpcSchema } from "effect/rpc"
 import { TestClock } from "effect/testing"
-import { Agent, type AgentState, Group, Session, ToolPolicy } from "troupe"
+import { Agent, type AgentState, Group, Session, StopWhen, ToolPolicy } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { slowToLook } from "./runners.ts"
@@ -315,6 +315,26 @@ describe("A conversation", () => {
       assert.match(error.message, /agent "clerk"/)
       const answer = yield* say(Migrated, "And now?")
       assert.strictEqual(answer.text, "You said And now?.")
+    }).pipe(Effect.provide(ConversationStore.layerMemory))
+  })
+
+  it.live("that met a limit goes on under a larger one of a new definition, or with what is said next", () => {
+    const limited = (steps: number) =>
+      Conversation.make("Desk", Agent.make("clerk", { toolkit: Kit, stopWhen: StopWhen.maxSteps(steps) }))
+    const on = <A, E>(desk: typeof Desk, use: (chat: Conversation.Client) => Effect.Effect<A, E>) =>
+      Effect.flatMap(desk.client, (client) => use(client("1"))).pipe(
+        Effect.provide(Layer.provideMerge(runner(done, desk), TestRunner.layer))
+      )
+    return Effect.gen(function*() {
+      const [met, again, next] = yield* on(
+        limited(1),
+        (chat) => Effect.all([chat.say("send 1"), chat.resume(), chat.say("And?")])
+      )
+      assert.deepStrictEqual([met.error?.tag, again.error?.tag], ["StepLimitReached", "StepLimitReached"])
+      assert.deepStrictEqual([next.status, next.text], ["Complete", "sent 1"])
+      yield* on(limited(1), (chat) => chat.say("send 2"))
+      const last = yield* on(limited(2), (chat) => chat.resume())
+      assert.deepStrictEqual([last.status, last.text], ["Complete", "sent 2"])
     }).pipe(Effect.provide(ConversationStore.layerMemory))
   })
 

@@ -12,11 +12,15 @@ import { decide } from "./Decision.ts"
 import type { Known } from "./Known.ts"
 import { findMismatch } from "./Mismatch.ts"
 
-/** Checks whether a run without an input has nothing to do. With `isReopened` an ended state is reopened first, which may change that. */
+/**
+ * Checks whether a run without an input has nothing to do. With `isReopened` an ended state is reopened first, so that a failed run always
+ * has something to do; a complete one has, if what stopped it no longer does.
+ */
 export const hasNothingLeft = (known: Known, isReopened: boolean): boolean => {
   const { roster, state } = known
-  if (!isTerminal(state.status)) return false
-  const going = isReopened ? reopen(state) : state
-  return going.status._tag === state.status._tag && findMismatch(roster, state) === undefined &&
-    decide({ ...known, state: going })._tag === "Finish"
+  if (
+    !isTerminal(state.status) || (isReopened && state.status._tag === "Failed") ||
+    findMismatch(roster, state) !== undefined
+  ) return false
+  return decide(isReopened ? { ...known, state: reopen(state) } : known)._tag === "Finish"
 }
