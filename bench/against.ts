@@ -3,7 +3,7 @@
  *
  *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--rounds <number>]
  */
-import { execFileSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
@@ -13,7 +13,7 @@ import type * as Modes from "./modes.ts"
 import { interleave, ratio } from "./rounds.ts"
 import type * as Troupe from "./troupe.ts"
 import type * as Windows from "./window.ts"
-import { guarded, mockCalls, modes, windows, workloads } from "./workloads.ts"
+import type * as Workloads from "./workloads.ts"
 
 const { positionals: [folder], values: { first, only, rounds, row } } = parseArgs({
   allowPositionals: true,
@@ -41,6 +41,7 @@ const rowsOf = async (checkout: string): Promise<ReadonlyMap<string, Run>> => {
   const { withGuardrails } = await load<typeof Guardrails>("guardrails.ts")
   const { byTokens, byTurns, guardedByTurns } = await load<typeof Windows>("window.ts")
   const { mocked } = await load<typeof MockModels>("mockModel.ts")
+  const { guarded, mockCalls, modes, windows, workloads } = await load<typeof Workloads>("workloads.ts")
   const behind = windows(100)
   const under = guarded(100)
   return new Map<string, Run>([
@@ -65,13 +66,15 @@ if (row === undefined) {
   console.log(`| to ${other} | when the other was warmed up first | when this one was |\n| --- | --: | --: |`)
   for (const name of (await rowsOf(here)).keys()) {
     if (only !== undefined && !only.split(",").some((part) => name.includes(part.trim()))) continue
-    const [before, after] = ["other", "this"].map((first) =>
-      execFileSync(
+    const [before, after] = ["other", "this"].map((first) => {
+      const { status, stdout } = spawnSync(
         process.execPath,
         [...process.execArgv, import.meta.filename, other, "--row", name, "--first", first, "--rounds", `${count}`],
-        { encoding: "utf8" }
-      ).trim()
-    )
+        { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }
+      )
+      if (status !== 0) process.exit(1)
+      return stdout.trim()
+    })
     console.log(`| ${name} | ${before} | ${after} |`)
   }
 } else {
