@@ -27,8 +27,9 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
   Effect.updateContext(self, (context: Context.Context<R>) => {
     const seen = callsPrograms(loop) ? OwnModel.addLater(loop, MeasuredModel.within(context)) : context
     const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
-    // A context with eight layers is copied whenever a service is added, and `effect/ai` adds one for each delta: this has a single layer.
-    return loop.journal.isStreaming ? Context.makeUnsafe(new Map(provided.mapUnsafe)) : provided
+    // A context searches the layers of what was added one by one, and is copied at the eighth: `effect/ai` adds services for each request,
+    // and one for each delta. This context has a single layer.
+    return Context.makeUnsafe(provided.mapUnsafe)
   })
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */

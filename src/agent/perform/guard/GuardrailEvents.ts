@@ -42,18 +42,10 @@ export const start = (
 ): GuardrailStarted => {
   const { calls, journal: { run }, path, step } = loop
   const sequence = nextSequence(loop, held)
-  const begun: GuardrailStarted = {
-    _tag: "GuardrailStarted",
-    run,
-    path,
-    calls,
-    step,
-    sequence,
-    at,
-    guardrail,
-    stage
-  }
-  const event = call === undefined ? begun : { ...begun, callId: call.id }
+  // Literals of all fields: a copy of one with a field more made a step under ten guardrails slower by a twentieth.
+  const event: GuardrailStarted = call === undefined
+    ? { _tag: "GuardrailStarted", run, path, calls, step, sequence, at, guardrail, stage }
+    : { _tag: "GuardrailStarted", run, path, calls, step, sequence, at, guardrail, stage, callId: call.id }
   tell(loop, held, event)
   return event
 }
@@ -67,20 +59,24 @@ export const settle = (
   at: number,
   rest: Pick<GuardrailSettled, "reason" | "replaced"> | undefined
 ): void => {
-  const settled: GuardrailSettled = {
-    _tag: "GuardrailSettled",
-    run,
-    path,
-    calls,
-    step,
-    sequence: nextSequence(loop, held),
-    at,
-    guardrail,
-    stage,
-    started,
-    verdict,
-    duration: Math.max(0, at - startedAt)
-  }
-  const event = callId === undefined ? settled : { ...settled, callId }
+  const sequence = nextSequence(loop, held)
+  const duration = Math.max(0, at - startedAt)
+  const event: GuardrailSettled = callId === undefined
+    ? { _tag: "GuardrailSettled", run, path, calls, step, sequence, at, guardrail, stage, started, verdict, duration }
+    : {
+      _tag: "GuardrailSettled",
+      run,
+      path,
+      calls,
+      step,
+      sequence,
+      at,
+      guardrail,
+      stage,
+      callId,
+      started,
+      verdict,
+      duration
+    }
   tell(loop, held, rest === undefined ? event : { ...event, ...rest })
 }
