@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Scope } from "effect/Scope"
 import { type Input, partsOf } from "../agent/definition/Input.ts"
+import type { ParticipantMismatch, UnknownSpeaker } from "../handoff/dialogue/DialogueError.ts"
 import * as DialogueJson from "../handoff/dialogue/DialogueJson.ts"
 import type { DialogueState } from "../handoff/dialogue/DialogueState.ts"
 import { definitionOf, type Dialogue } from "../handoff/dialogue/DialogueType.ts"
@@ -38,7 +39,7 @@ export { UnknownParticipant } from "./long/UnknownParticipant.ts"
  * @since 0.1.0
  */
 export interface Client<in Name extends string, out E = unknown>
-  extends Client_.Client<Input, AnswerOf<E>, DialogueState, Step>
+  extends Client_.Client<Input, AnswerOf<E | ParticipantMismatch | UnknownSpeaker>, DialogueState, Step>
 {
   /**
    * Returns a participant's own conversation: its state, and its events while it speaks. Throws `UnknownParticipant` for a name that isn't a

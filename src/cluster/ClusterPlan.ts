@@ -24,23 +24,27 @@ import * as Client_ from "./Client.ts"
 import type { AnswerOf, Client as ConversationClient, Options } from "./Conversation.ts"
 import * as Conversation from "./Conversation.ts"
 import type { ConversationStore } from "./ConversationStore.ts"
+import { EffectUnknown, OutputNotJson } from "./long/PlanFailure.ts"
 import { agentsOf, checkNames } from "./long/PlanPlaces.ts"
 import * as PlanPlay from "./long/PlanPlay.ts"
 import { kind, type Step } from "./long/PlanSteps.ts"
 import * as Serve from "./long/Serve.ts"
 import * as Steps from "./long/Steps.ts"
 
-export { EffectUnknown, OutputNotJson } from "./long/PlanFailure.ts"
+export { EffectUnknown, OutputNotJson }
 export { Step } from "./long/PlanSteps.ts"
 
 /**
  * The answer to a message. A plan that is `Complete` has its `output`: as JSON, the outputs of the nodes that no edge leaves, by their
- * names. A node that returned nothing is left out.
+ * names. A node that returned nothing is left out. The `error` of a plan that failed may also have the tag `EffectUnknown`,
+ * `OutputNotJson`, or `PlanMismatch` if a node that has begun or ended isn't in the plan any more.
  *
  * @category models
  * @since 0.1.0
  */
-export type PlanAnswer<Output, E> = Omit<AnswerOf<E>, "output"> & { readonly output?: Output }
+export type PlanAnswer<Output, E> =
+  & Omit<AnswerOf<E | EffectUnknown | OutputNotJson | PlanMismatch>, "output">
+  & { readonly output?: Output }
 
 /**
  * The client of a plan, from anywhere in the cluster. `say` begins it with an input, anew if it was begun before. An input that isn't JSON
@@ -91,8 +95,9 @@ const codec: Client_.Codec<unknown, Results, Step> = {
 }
 
 /**
- * Makes a plan that runs on a cluster. The name is its entity's there. Never change it, nor the names of the nodes: they are stored. Inputs
- * and the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
+ * Makes a plan that runs on a cluster. The name is its entity's there. Never change it, nor the names of the nodes: they are stored. If a
+ * node or a fallback that has begun isn't in the plan any more, the answer's error has the tag `PlanMismatch`, and nothing runs. Inputs and
+ * the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
  * conversations. Throws `InvalidPlan` if the name of a node has a `/` or ends in `@` and a number, and
  * `InvalidLimit` as `Conversation.make` does.
  *

@@ -279,6 +279,43 @@ describe("A node of a plan on a cluster", () => {
       assert.deepStrictEqual(answer.pending.map(({ callId }) => callId), ["first/payer/pay-0"])
     }))
 
+  it.live("doesn't run again by a new name: the plan fails until it has the old names, and keeps what it has", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const ran: Array<string> = []
+      const version = (name: string, fallback: string) => {
+        const pay = Plan.node(name, (text: string) => Effect.sync(() => (ran.push(name), text)))
+        const send = Plan.node("send", (_text: string) => Effect.fail("down"), {
+          fallback: Plan.agent(payer, { name: fallback })
+        })
+        return ClusterPlan.make("Report", Plan.make({ nodes: [pay, send] }))
+      }
+      const on = Effect.fnUntraced(function*<A, E>(
+        [name, fallback]: readonly [string, string],
+        use: (report: ReturnType<Effect.Success<ReturnType<typeof version>["client"]>>) => Effect.Effect<A, E>
+      ) {
+        const Report = version(name, fallback)
+        const runner = yield* cluster.start(Report.layer, needs)
+        const used = yield* use((yield* runner.provide(Report.client))("1"))
+        yield* runner.end
+        return used
+      })
+      const waiting = yield* on(["pay", "later"], (report) => report.say("order"))
+      assert.deepStrictEqual([waiting.status, ran], ["Waiting", ["pay"]])
+      const renamed = yield* on(["charge", "later"], (report) => report.resume())
+      assert.deepStrictEqual([renamed.status, renamed.error?.tag, renamed.error?.message], [
+        "Failed",
+        "PlanMismatch",
+        "There is no node \"pay\" here; available: \"charge\", \"send\", \"send/later\""
+      ])
+      const other = yield* on(["pay", "soon"], (report) => report.resume())
+      assert.match(other.error?.message ?? "", /no node "send\/later" here/)
+      const done = yield* on(["pay", "later"], (report) => report.approve("send/later/pay-0"))
+      assert.deepStrictEqual([done.output, ran], [{ pay: "order", send: "paid" }, ["pay"]] as never)
+      const anew = yield* on(["charge", "soon"], (report) => report.say("order"))
+      assert.deepStrictEqual([anew.status, ran], ["Waiting", ["pay", "charge"]])
+    }))
+
   it.live("is told its input again if a guardrail blocked it or it was rejected, once that has changed", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster

@@ -1,9 +1,9 @@
 import { describe, expectTypeOf, it } from "@effect/vitest"
-import { type Effect, type Layer, Schema } from "effect"
+import { Effect, type Layer, Schema } from "effect"
 import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import type { MessageStorage, Sharding } from "effect/cluster"
-import { Agent, Group } from "troupe"
-import { Conversation, type ConversationStore } from "troupe/cluster"
+import { Agent, Dialogue, Group, Plan } from "troupe"
+import { ClusterDialogue, ClusterPlan, Conversation, type ConversationStore } from "troupe/cluster"
 
 class Refused extends Schema.TaggedError<Refused>()("Refused", { why: Schema.String }) {}
 const Refunds = Toolkit.make(Tool.make("refund", { failure: Refused }))
@@ -33,5 +33,19 @@ describe("Conversation", () => {
     expectTypeOf<"Refused">().toExtend<Tag>()
     expectTypeOf<"StepLimitReached">().toExtend<Tag>()
     expectTypeOf<"Unheard">().not.toExtend<Tag>()
+  })
+
+  it("says by the tag what a plan and a dialogue may fail with themselves", () => {
+    type TagOf<Answer extends { readonly error?: { readonly tag: string } }> = NonNullable<Answer["error"]>["tag"]
+    const plan = ClusterPlan.make("P", Plan.make({ nodes: [Plan.node("a", (text: string) => Effect.succeed(text))] }))
+    type ToPlan = ReturnType<Effect.Success<typeof plan.client>>
+    type OfPlan = TagOf<Effect.Success<ReturnType<ToPlan["say"]>>>
+    expectTypeOf<"EffectUnknown" | "OutputNotJson" | "PlanMismatch">().toExtend<OfPlan>()
+    expectTypeOf<"ParticipantMismatch">().not.toExtend<OfPlan>()
+    const dialogue = ClusterDialogue.make("D", Dialogue.make(Agent.make("a"), Agent.make("b")))
+    type ToDialogue = ReturnType<Effect.Success<typeof dialogue.client>>
+    type OfDialogue = TagOf<Effect.Success<ReturnType<ToDialogue["say"]>>>
+    expectTypeOf<"ParticipantMismatch" | "UnknownSpeaker">().toExtend<OfDialogue>()
+    expectTypeOf<"PlanMismatch">().not.toExtend<OfDialogue>()
   })
 })

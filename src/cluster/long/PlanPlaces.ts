@@ -21,18 +21,19 @@ export const placeOf = (place: string, run: number): Place => ({
 export const fallbackOf = ({ fallback }: Node, place: string) =>
   fallback === undefined ? undefined : { node: fallback, place: `${place}/${fallback.name}` }
 
-/** The agents of a node and its fallbacks, by their places. */
-const agentsOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => {
+/** A node and its fallbacks, by their places. */
+const placesOfNode = (node: Node, place: string): ReadonlyArray<readonly [place: string, node: Node]> => {
   const later = fallbackOf(node, place)
-  return [
-    ...(node.agent === undefined ? [] : [[place, node] as const]),
-    ...(later === undefined ? [] : agentsOfNode(later.node, later.place))
-  ]
+  return [[place, node], ...(later === undefined ? [] : placesOfNode(later.node, later.place))]
 }
+
+/** The nodes of a plan and their fallbacks, by their places. */
+export const placesOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
+  Array.from(graph, ([, node]) => placesOfNode(node, node.name)).flat()
 
 /** The agents of a plan, by their places. */
 export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
-  Array.from(graph, ([, node]) => agentsOfNode(node, node.name)).flat()
+  placesOf(graph).filter(([, { agent }]) => agent !== undefined)
 
 /** Where the agents of a plan are asked when it begins for the time `run`. */
 export const conversationsOf = (graph: PlanGraph, run: number): ReadonlyArray<Place> =>

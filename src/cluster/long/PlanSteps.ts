@@ -145,6 +145,12 @@ const take = (self: State, step: Step): State => {
   }
 }
 
+/** Returns the places of which a state says something: that they are open, or how they ended. */
+export const placesIn = ({ givenUp, nodes, open }: State): ReadonlyArray<string> => [
+  ...HashMap.keys(nodes),
+  ...[...Places.entries(open), ...Places.entries(givenUp)].map(([place]) => place)
+]
+
 /** Plans on a cluster, as a kind of long run. */
 export const kind: Kind<State, Step> = {
   begin,

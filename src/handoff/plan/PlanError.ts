@@ -43,7 +43,8 @@ export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("trou
 }
 
 /**
- * Error for results that name a node which the plan doesn't have, or for a client of a cluster that asks for a node without an agent.
+ * Error for results that name a node which the plan doesn't have, or for a client of a cluster that asks for a node without an agent. On a
+ * cluster it is also the `error.tag` of the answer of a plan that names a node which its new version lacks.
  *
  * @category errors
  * @since 0.1.0
