@@ -10,6 +10,8 @@ import type { AgentState, ModeFrame, PromptSegment } from "./StateSchema.ts"
 type Segments = ReadonlyArray<PromptSegment>
 type Section = Extract<PromptSegment, { readonly place: "section" }>
 
+const none: ReadonlyArray<Section> = []
+
 const heightOf = ({ mode }: PromptSegment): number => mode ?? -1
 
 /** Checks whether there is a section of the same name outside of a section's mode. */
@@ -58,7 +60,7 @@ export const undo = (segments: Segments, height: number): Segments => segments.f
  * also if it has no words and isn't sent itself.
  */
 export const sections = (segments: Segments): ReadonlyArray<Section> => {
-  if (!segments.some(({ place }) => place === "section")) return []
+  if (!segments.some(({ place }) => place === "section")) return none
   const byName = new Map<string, Section>()
   for (const segment of segments) {
     if (segment.place !== "section") continue
@@ -68,19 +70,20 @@ export const sections = (segments: Segments): ReadonlyArray<Section> => {
   return [...byName.values()].filter(({ text }) => hasWords(text))
 }
 
+/** Adds a text behind an empty line, if it has words. */
+const join = (all: string, text: string | undefined): string =>
+  text === undefined || !hasWords(text) ? all : all === "" ? text : `${all}\n\n${text}`
+
+/** Adds the segments of a place. */
+const joinPlaced = (all: string, segments: Segments, at: PromptSegment["place"]): string =>
+  segments.reduce((all, { place, text }) => place === at ? join(all, text) : all, all)
+
 /**
  * Composes a system text: prepends, the text in the middle, sections, appends, with an empty line between them. Texts without words are
  * left out: providers refuse them.
  */
 export const render = (segments: Segments, middle: ReadonlyArray<string | undefined>, end?: string): string => {
-  let all = ""
-  const add = (text: string | undefined): void => {
-    if (text !== undefined && hasWords(text)) all = all === "" ? text : `${all}\n\n${text}`
-  }
-  for (const { place, text } of segments) if (place === "prepend") add(text)
-  for (const text of middle) add(text)
-  for (const { text } of sections(segments)) add(text)
-  add(end)
-  for (const { place, text } of segments) if (place === "append") add(text)
-  return all
+  const before = middle.reduce<string>(join, joinPlaced("", segments, "prepend"))
+  const withSections = sections(segments).reduce((all, { text }) => join(all, text), before)
+  return joinPlaced(join(withSections, end), segments, "append")
 }

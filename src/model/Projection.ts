@@ -33,13 +33,18 @@ export type InForm<A> = Readonly<Made<A>>
 /** The messages of a conversation. */
 export class Projection {
   readonly #messages: Array<Prompt.Message>
-  readonly #made = new Map<object, Made<unknown>>()
+  /** Requests to a model that isn't native make none. */
+  #made: Map<object, Made<unknown>> | undefined = undefined
   /** How many of the first messages other conversations have too. */
   #shared: number
 
   constructor(messages: Array<Prompt.Message> = []) {
     this.#messages = messages
     this.#shared = messages.length
+  }
+
+  get #forms(): Map<object, Made<unknown>> {
+    return this.#made ??= new Map()
   }
 
   get messages(): ReadonlyArray<Prompt.Message> {
@@ -60,13 +65,13 @@ export class Projection {
   /** Returns a projection of its own for the first messages, with their converted forms. */
   fork(count: number): Projection {
     const forked = new Projection(this.#messages.slice(0, count))
-    for (const [form, made] of this.#made) {
-      forked.#made.set(form, {
+    this.#made?.forEach((made, form) => {
+      forked.#forms.set(form, {
         ...made,
         messages: made.messages.slice(0, count),
         varying: made.varying.filter((at) => at < count)
       })
-    }
+    })
     return forked
   }
 
@@ -79,8 +84,8 @@ export class Projection {
   /** Returns the messages in a form. */
   in<A>(form: Form<A>): InForm<A> {
     // What is stored under a form was made by it.
-    let all = this.#made.get(form) as Made<A> | undefined
-    if (all === undefined) this.#made.set(form, all = { messages: [], varying: [], isMarked: false, hasEmpty: false })
+    let all = this.#forms.get(form) as Made<A> | undefined
+    if (all === undefined) this.#forms.set(form, all = { messages: [], varying: [], isMarked: false, hasEmpty: false })
     for (let at = all.messages.length; at < this.#messages.length; at++) {
       const message = this.#messages[at]!
       const made = form.convert(message)

@@ -107,6 +107,42 @@ describe("A dialogue on a cluster", () => {
       assert.deepStrictEqual(said(yield* talk.state), ["order", "Ada 1", "Bob: ordered 7"])
     }))
 
+  it.live("fails if a participant that has heard something isn't there any more, and goes on where it is", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const on = Effect.fnUntraced(function*<A, E>(
+        names: readonly [string, string],
+        use: (talk: ReturnType<Effect.Success<typeof Talk.client>>) => Effect.Effect<A, E>
+      ) {
+        const [first, second] = [Agent.make(names[0]), Agent.make(names[1], { toolkit: Kit })]
+        const Version = ClusterDialogue.make("Talk", Dialogue.make(first, second, { maxTurns: 2 }))
+        const runner = yield* cluster.start(Version.layer, tools(Effect.succeed("sent")))
+        const used = yield* use((yield* runner.provide(Version.client))("1") as never)
+        yield* runner.end
+        return used
+      })
+      assert.strictEqual((yield* on(["ada", "bob"], (talk) => talk.say("order"))).status, "Waiting")
+      const renamed = yield* on(
+        ["ada", "rob"],
+        (talk) =>
+          Effect.all([talk.approve("bob/order-1"), talk.resume(), talk.say("send"), talk.deny("rob/order-1", "no")])
+      )
+      for (const { error, status } of renamed) {
+        assert.deepStrictEqual([status, error?.tag], ["Failed", "ParticipantMismatch"])
+        assert.strictEqual(
+          error?.message,
+          "The state is of a dialogue between \"ada\", \"bob\", this one is between \"ada\", \"rob\""
+        )
+      }
+      const [answer, state] = yield* on(
+        ["ada", "bob"],
+        (talk) => Effect.all([talk.approve("bob/order-1", { key: "again" }), talk.state])
+      )
+      // What was said meanwhile is heard too.
+      assert.strictEqual(answer.status, "Complete")
+      assert.deepStrictEqual(said(state).slice(0, 4), ["order", "Ada 1", "send", "Bob: ordered 1"])
+    }))
+
   it.live("waits for results in the turn of their agent, and goes on with them", () =>
     Effect.gen(function*() {
       const talk = (yield* Talk.client)("1")

@@ -309,11 +309,45 @@ describe("A node of a plan on a cluster", () => {
         "There is no node \"pay\" here; available: \"charge\", \"send\", \"send/later\""
       ])
       const other = yield* on(["pay", "soon"], (report) => report.resume())
+      const early = yield* on(["pay", "soon"], (report) => report.approve("send/later/pay-0"))
+      assert.deepStrictEqual([early.error?.tag, other.error?.tag], ["PlanMismatch", "PlanMismatch"])
       assert.match(other.error?.message ?? "", /no node "send\/later" here/)
-      const done = yield* on(["pay", "later"], (report) => report.approve("send/later/pay-0"))
+      const done = yield* on(["pay", "later"], (report) => report.approve("send/later/pay-0", { key: "again" }))
       assert.deepStrictEqual([done.output, ran], [{ pay: "order", send: "paid" }, ["pay"]] as never)
       const anew = yield* on(["charge", "soon"], (report) => report.say("order"))
       assert.deepStrictEqual([anew.status, ran], ["Waiting", ["pay", "charge"]])
+    }))
+
+  it.live("whose end is unknown doesn't run by a new name when the plan is resumed", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const ran: Array<string> = []
+      const begun = yield* Deferred.make<void>()
+      const version = (name: string) => {
+        const pay = Plan.node(name, () =>
+          Effect.suspend(() =>
+            ran.push(name) > 1
+              ? Effect.succeed("paid")
+              : Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+          ))
+        return ClusterPlan.make("Report", Plan.make({ nodes: [pay] }))
+      }
+      const [Old, New] = [version("pay"), version("charge")]
+      const one = yield* cluster.start(Old.layer, Layer.empty)
+      yield* Effect.forkChild((yield* one.provide(Old.client))("1").say("order", { key: "m1" }))
+      yield* Deferred.await(begun)
+      yield* one.die
+      const two = yield* cluster.start(New.layer, Layer.empty)
+      const renamed = (yield* two.provide(New.client))("1")
+      const tags = [yield* renamed.say("order", { key: "m1" }), yield* renamed.resume(), yield* renamed.resume()]
+      assert.deepStrictEqual([
+        tags.map(({ error }) => error?.tag),
+        ran
+      ], [Array(3).fill("PlanMismatch"), ["pay"]])
+      yield* two.end
+      const three = yield* cluster.start(Old.layer, Layer.empty)
+      const done = yield* (yield* three.provide(Old.client))("1").resume()
+      assert.deepStrictEqual([done.output, done.unknown, ran], [{ pay: "paid" }, [], ["pay", "pay"]])
     }))
 
   it.live("is told its input again if a guardrail blocked it or it was rejected, once that has changed", () =>

@@ -27,9 +27,11 @@ export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, 
   Effect.updateContext(self, (context: Context.Context<R>) => {
     const seen = callsPrograms(loop) ? OwnModel.addLater(loop, MeasuredModel.within(context)) : context
     const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
-    // A context searches the layers of what was added one by one, and is copied at the eighth: `effect/ai` adds services for each request,
-    // and one for each delta. This context has a single layer.
-    return Context.makeUnsafe(provided.mapUnsafe)
+    // A context searches the layers of what was added one by one, and is copied at the eighth. `effect/ai` adds services for each request,
+    // and one for each delta, so the context of a run that may have many of those has a single layer.
+    return loop.journal.isStreaming || loop.definition.tools.size > 0
+      ? Context.makeUnsafe(provided.mapUnsafe)
+      : provided
   })
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */

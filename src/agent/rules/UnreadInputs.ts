@@ -19,7 +19,7 @@ export const find = (
   { name }: Pick<Definition, "name">,
   { conversation: { turns }, run }: AgentState
 ): ReadonlyArray<number> => {
-  const places: Array<number> = []
+  let places: Array<number> | undefined
   let isAnswered = false
   for (let at = turns.length - 1; at >= 0; at--) {
     const turn = turns[at]
@@ -27,10 +27,13 @@ export const find = (
       if (turn.agent === name) break
       isAnswered = true
     }
-    if (isAnswered && places.length >= (run.inputs ?? 1)) break
-    if (isSaid(turn)) places.push(at)
+    if (isAnswered && (places?.length ?? 0) >= (run.inputs ?? 1)) break
+    if (!isSaid(turn)) continue
+    // Each decision of each run asks, and nearly always there is one. A list that begins empty would have room for many.
+    if (places === undefined) places = [at]
+    else places.push(at)
   }
-  return places.reverse()
+  return places?.reverse() ?? []
 }
 
 const isBlocked = (turn: Turn | undefined): boolean => isSaid(turn) && turn.blocked !== undefined
@@ -44,7 +47,7 @@ export const blockedIn = (
 ): GuardrailBlocked | undefined => {
   const { conversation: { turns }, run } = state
   const places = find(definition, state)
-  // Each decision of each run asks, and nearly always nothing is blocked.
+  // Nearly always nothing is blocked.
   if (!places.some((at) => isBlocked(turns[at]))) return undefined
   const said = places.map((at) => turns[at]).filter(isSaid)
   const inputs = said.filter(({ mode }) => mode === undefined).slice(-(run.inputs ?? 1))

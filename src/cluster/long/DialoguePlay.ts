@@ -100,11 +100,28 @@ const failed = (speaker: string, error: unknown): Outcome => ({
 /** What a failed dialogue reports about its reason: the agent's own error, or that of a choice. */
 const errorOf = ({ reason }: DialogueError.DialogueError): unknown => "error" in reason ? reason.error : reason
 
+/** Finds the participants that a state names, if the dialogue lacks one of them, because it was renamed or removed since. */
+const findMismatch = (
+  names: ReadonlyArray<string>,
+  { heard, next, transcript }: State
+): DialogueError.ParticipantMismatch | undefined => {
+  const found = new Set([
+    ...Object.keys(heard),
+    ...transcript.flatMap((entry) => entry._tag === "Agent" ? [entry.speaker] : []),
+    ...(next._tag === "TakeTurn" ? [next.turn.speaker] : [])
+  ])
+  return [...found].every((name) => names.includes(name))
+    ? undefined
+    : new DialogueError.ParticipantMismatch({ found: [...found], available: names })
+}
+
 const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>
   Effect.gen(function*() {
     const { child, isClosed, keep, message, state } = given
     if (state.transcript.length === 0) return { status: "Stopped" as const, text: "", pending: [] }
     const names = definition.participants.map(({ name }) => name)
+    const mismatch = findMismatch(names, state)
+    if (mismatch !== undefined) return failed("", mismatch)
     const next = state.next._tag === "TakeTurn" ? state.next.turn.speaker : undefined
     const speakers = new Set([next, lastSpeaker(state.transcript.map(entryOf))].filter((name) => name !== undefined))
     const states = yield* Asking.persist(statesOf(state, [...speakers], child))
@@ -210,6 +227,7 @@ export const make = (dialogue: Any): LongRun<State, Step> => {
       ...(error === undefined ? undefined : { error })
     }),
     play: play(definition),
+    isMismatched: (state) => findMismatch(names, state) !== undefined,
     waiting: ({ next }) => next._tag === "TakeTurn" ? [placeOf(next.turn.speaker)] : [],
     conversations: ({ events }) => names.filter((name) => (own(events, name) ?? 0) > 0).map(placeOf),
     unknown: () => [],

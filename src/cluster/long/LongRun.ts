@@ -58,6 +58,8 @@ export interface LongRun<State, Step> {
   readonly resumed: Step
   readonly decided: (decision: Decision) => Step
   readonly play: (play: Play<State, Step>) => Effect.Effect<Outcome, unknown>
+  /** Checks whether a state names something that a new version lacks. `play` then fails, says what, and does nothing. */
+  readonly isMismatched: (state: State) => boolean
   /** The conversations in which calls may await an approval or a result. */
   readonly waiting: (state: State) => ReadonlyArray<Place>
   /** All conversations of the long run's agents. */

@@ -85,6 +85,8 @@ export class Messages<State, Step> {
     Refusal: typeof NotAwaitingApproval | typeof NotAwaitingResult = NotAwaitingApproval
   ): Effect.Effect<Answer, ConversationError> {
     return this.#take(key, (state) => {
+      // An agent that isn't there any more can't be asked: the play says which one.
+      if (this.#long.isMismatched(state)) return Effect.succeed({ steps: [], unknown: [] })
       const places = this.#long.waiting(state)
       const place = places.find((place) => callId.startsWith(callIn(place, "")))
       if (place === undefined) {

@@ -142,7 +142,8 @@ class Performance {
   #effect(node: Node, name: string, place: string): Node["run"] {
     const { message, state } = this.#play
     return (input) => {
-      if (Places.get(state.open, place) !== undefined) return Effect.die(new EffectUnknown({ node: place }))
+      const open = Places.get(state.open, place)
+      if (open !== undefined && open.isResumed !== true) return Effect.die(new EffectUnknown({ node: place }))
       const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
       const marked = node.isIdempotent ? Effect.void : this.keep([started])
       const running = Effect.flatMap(
@@ -311,6 +312,7 @@ export const make = (definition: Definition): LongRun<State, Step> => {
       ...(error === undefined ? undefined : { error })
     }),
     play: play(definition),
+    isMismatched: (state) => findMismatch(definition.graph, state) !== undefined,
     waiting: (state) =>
       // Longer places come first, because a call's place is found by how the call's id begins: `write/short` before `write`.
       Places.entries(state.open, order).flatMap(([place, { isAgent }]) => isAgent ? [placeOf(place, state.run)] : [])
@@ -318,8 +320,8 @@ export const make = (definition: Definition): LongRun<State, Step> => {
     conversations: ({ run }) =>
       Array.from({ length: run }, (_, before) => conversationsOf(definition.graph, before + 1)).flat(),
     unknown: ({ open }) =>
-      Places.entries(open, order).flatMap(([place, { isAgent }]) =>
-        isAgent ? [] : [{ callId: place, name: place, path: [place] }]
+      Places.entries(open, order).flatMap(([place, { isAgent, isResumed }]) =>
+        isAgent || isResumed === true ? [] : [{ callId: place, name: place, path: [place] }]
       ),
     show: ({ input, nodes }) =>
       Effect.succeed(

@@ -42,7 +42,10 @@ export const Step = Schema.TaggedUnion({
 /** What happens in a plan on a cluster. */
 export type Step = typeof Step.Type
 
-/** A place that is open. `isResumed` says that the plan was resumed since it began: a fallback may then give way to its node. */
+/**
+ * A place that is open. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
+ * to its node.
+ */
 const Open = Schema.Struct({
   message: Schema.String,
   isAgent: Schema.Boolean,
@@ -108,14 +111,12 @@ const take = (self: State, step: Step): State => {
   switch (step._tag) {
     case "PlanBegun":
       return { ...begin, run: self.run + 1, input: step.input }
-    case "PlanResumed": {
-      const agents = Places.entries(open).filter(([, { isAgent }]) => isAgent)
+    case "PlanResumed":
       return {
         ...self,
-        open: Places.fromEntries(agents.map(([place, open]) => [place, { ...open, isResumed: true }])),
+        open: Places.fromEntries(Places.entries(open).map(([place, open]) => [place, { ...open, isResumed: true }])),
         givenUp: HashMap.empty()
       }
-    }
     case "PlaceStarted": {
       const { isAgent, message, place } = step
       return Places.get(open, place) === undefined
