@@ -21,14 +21,22 @@ export interface Answer {
 }
 
 /**
- * An answer while its parts arrive. A text or a reasoning that streams has a slot in `parts`, which is filled when it ends. Texts and
- * thoughts are apart, because some providers give a text the id of a reasoning. An answer that comes whole needs none of these maps.
+ * What arrives in pieces: the texts and reasonings that have begun, and the names of the calls. Texts and reasonings are apart, because some
+ * providers give a text the id of a reasoning.
+ */
+interface Pieces {
+  readonly Text: Map<string, ArrivingText>
+  readonly Reasoning: Map<string, ArrivingText>
+  readonly names: Map<string, string>
+}
+
+/**
+ * An answer while its parts arrive. A text or a reasoning that streams has a slot in `parts`, which is filled when it ends. An answer that
+ * comes whole has no `pieces`.
  */
 export interface Arriving {
   readonly parts: Array<AssistantPart | undefined>
-  texts: Map<string, ArrivingText> | undefined
-  thoughts: Map<string, ArrivingText> | undefined
-  names: Map<string, string> | undefined
+  pieces: Pieces | undefined
   usage: RequestUsage
   model: string | undefined
   finishReason: Response.FinishReason
@@ -43,16 +51,14 @@ interface ArrivingText {
 /** Begins an answer. */
 export const begin = (): Arriving => ({
   parts: [],
-  texts: undefined,
-  thoughts: undefined,
-  names: undefined,
+  pieces: undefined,
   usage: {},
   model: undefined,
   finishReason: "unknown"
 })
 
 /** Checks whether something of an answer has arrived. */
-export const hasBegun = ({ names, parts }: Arriving): boolean => parts.length > 0 || names !== undefined
+export const hasBegun = ({ parts, pieces }: Arriving): boolean => parts.length > 0 || pieces !== undefined
 
 type Decoded =
   | Response.AllParts<{}>
@@ -224,7 +230,7 @@ export const add = (self: Arriving, part: Incoming): void => {
       self.usage = usageOf(part.usage)
       break
     case "tool-params-start":
-      self.names = (self.names ?? new Map<string, string>()).set(part.id, part.name)
+      piecesOf(self).names.set(part.id, part.name)
       break
     case "response-metadata":
       self.model = part.modelId ?? self.model
@@ -244,31 +250,27 @@ export const add = (self: Arriving, part: Incoming): void => {
   }
 }
 
-const arrivingOf = (self: Arriving, tag: Spoken): Arriving["texts"] => tag === "Text" ? self.texts : self.thoughts
+const piecesOf = (self: Arriving): Pieces => self.pieces ??= { Text: new Map(), Reasoning: new Map(), names: new Map() }
 
 const start = (self: Arriving, tag: Spoken, id: string, metadata: Attached): ArrivingText => {
   end(self, tag, id, undefined)
   const text: ArrivingText = { index: self.parts.length, text: "", metadata }
-  const texts = arrivingOf(self, tag) ?? new Map<string, ArrivingText>()
-  if (tag === "Text") self.texts = texts
-  else self.thoughts = texts
-  texts.set(id, text)
+  piecesOf(self)[tag].set(id, text)
   self.parts.push(undefined)
   return text
 }
 
 /** Adds a piece. A piece whose start never came begins a text or a reasoning itself, because it was shown like any other piece. */
 const grow = (self: Arriving, tag: Spoken, part: Of<"text-delta" | "reasoning-delta">): void => {
-  const text = arrivingOf(self, tag)?.get(part.id) ?? start(self, tag, part.id, undefined)
+  const text = piecesOf(self)[tag].get(part.id) ?? start(self, tag, part.id, undefined)
   text.text += part.delta
   text.metadata = merge(text.metadata, part.metadata)
 }
 
 const end = (self: Arriving, tag: Spoken, id: string, metadata: Attached): void => {
-  const texts = arrivingOf(self, tag)
-  const text = texts?.get(id)
-  if (texts === undefined || text === undefined) return
-  texts.delete(id)
+  const text = self.pieces?.[tag].get(id)
+  if (text === undefined) return
+  self.pieces?.[tag].delete(id)
   text.metadata = merge(text.metadata, metadata)
   if (says(text)) self.parts[text.index] = spoken(tag, text.text, text.metadata)
 }
@@ -290,7 +292,7 @@ const settleAtOnce = (call: Call, finishReason: Response.FinishReason): Call => 
 
 /** Ends an answer. Unfinished text is kept. Unfinished reasoning may lack its signature, so it is dropped. */
 export const finish = (self: Arriving): Answer => {
-  if (self.texts !== undefined) { for (const id of self.texts.keys()) end(self, "Text", id, undefined) }
+  for (const id of self.pieces?.Text.keys() ?? []) end(self, "Text", id, undefined)
   const parts: Array<AssistantPart> = []
   for (const part of self.parts) {
     if (part !== undefined) parts.push(part._tag === "Call" ? settleAtOnce(part, self.finishReason) : part)

@@ -21,9 +21,8 @@ import type { Known } from "../rules/Known.ts"
 import type { Journal } from "./Journal.ts"
 import * as LiveModes from "./LiveModes.ts"
 import * as ModelRequest from "./ModelRequest.ts"
-import { Slot } from "./Slot.ts"
 
-export { Slot }
+export { Slot } from "./Slot.ts"
 
 /**
  * What runs loops, for code that runs within one. `runCalled` runs the agent that answers a call, and returns its state when it stopped,
@@ -51,7 +50,7 @@ export class Loop {
   /** The conversation that modes are entered in. */
   readonly host: Enterable
   /** What `Slot`s keep here. */
-  readonly slots: Array<unknown> = Slot.places()
+  readonly slots: Array<unknown> = []
   /** What has ended and has no event yet. */
   finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster

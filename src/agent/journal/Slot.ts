@@ -11,12 +11,8 @@ export interface Keeping {
 
 /** A place in every loop for one module's private data: a cache, or something live. In a loop's `live`, it outlasts a run of a session. */
 export class Slot<A> {
-  static readonly #empty: Array<undefined> = []
-  readonly #at = Slot.#empty.push(undefined) - 1
-  /** Makes the places of all slots. A copy has no room for more; an array that grows when its third place is taken has room for twenty. */
-  static places(): Array<unknown> {
-    return Slot.#empty.slice()
-  }
+  static #count = 0
+  readonly #at = Slot.#count++
   get({ slots }: Keeping): A | undefined {
     // Only this slot writes to its place.
     return slots[this.#at] as A | undefined

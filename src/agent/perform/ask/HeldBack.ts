@@ -52,7 +52,7 @@ const tellPart = (
         ? undefined
         : Loop.emitDelta(loop, where, "ReasoningDelta", part.delta, at)
     case "tool-params-delta": {
-      const name = answer.names?.get(part.id) ?? ""
+      const name = answer.pieces?.names.get(part.id) ?? ""
       if (isHidden(loop, name)) return
       return Loop.emit(loop, { _tag: "ToolParamsDelta", callId: part.id, name, delta: part.delta })
     }
