@@ -7,8 +7,10 @@
  * @since 0.1.0
  */
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
+import { PlanMismatch } from "../../handoff/plan/PlanError.ts"
 import { InvalidPlan, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
 import type { Place } from "./LongRun.ts"
+import { placesIn, type State } from "./PlanSteps.ts"
 
 /** Returns where an agent of a plan is asked. Each time the plan begins, it has another conversation, whose calls have other ids. */
 export const placeOf = (place: string, run: number): Place => ({
@@ -28,7 +30,7 @@ const placesOfNode = (node: Node, place: string): ReadonlyArray<readonly [place:
 }
 
 /** The nodes of a plan and their fallbacks, by their places. */
-export const placesOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
+const placesOf = (graph: PlanGraph): ReadonlyArray<readonly [place: string, node: Node]> =>
   Array.from(graph, ([, node]) => placesOfNode(node, node.name)).flat()
 
 /** The agents of a plan, by their places. */
@@ -38,6 +40,13 @@ export const agentsOf = (graph: PlanGraph): ReadonlyArray<readonly [place: strin
 /** Where the agents of a plan are asked when it begins for the time `run`. */
 export const conversationsOf = (graph: PlanGraph, run: number): ReadonlyArray<Place> =>
   agentsOf(graph).map(([place]) => placeOf(place, run))
+
+/** Finds a place that a state names and the plan lacks, because it was renamed or removed since. It would be played again by its new name. */
+export const findMismatch = (graph: PlanGraph, state: State): PlanMismatch | undefined => {
+  const available = new Set(placesOf(graph).map(([place]) => place))
+  const node = placesIn(state).find((place) => !available.has(place))
+  return node === undefined ? undefined : new PlanMismatch({ node, available: [...available] })
+}
 
 const checkName = ({ fallback, name }: Node): void => {
   if (name.includes("/") || /@\d+$/.test(name)) throw new InvalidPlan({ reason: { _tag: "ReservedName", node: name } })

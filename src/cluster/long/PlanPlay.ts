@@ -21,7 +21,7 @@ import type { Failure } from "../../domain/AgentStatus.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
-import { PlanError, PlanMismatch } from "../../handoff/plan/PlanError.ts"
+import { PlanError } from "../../handoff/plan/PlanError.ts"
 import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
 import type { Definition } from "../../handoff/plan/PlanType.ts"
 import * as Progress from "../../handoff/plan/Progress.ts"
@@ -32,8 +32,8 @@ import * as Asking from "./Asking.ts"
 import { allWaiting, callsIn, type LongRun, type Outcome, type Play, waitingIn } from "./LongRun.ts"
 import * as Places from "./Places.ts"
 import { EffectUnknown, failureOf, outputToJson } from "./PlanFailure.ts"
-import { conversationsOf, fallbackOf, placeOf, placesOf } from "./PlanPlaces.ts"
-import { kind, placesIn, type State, type Step } from "./PlanSteps.ts"
+import { conversationsOf, fallbackOf, findMismatch, placeOf } from "./PlanPlaces.ts"
+import { kind, type State, type Step } from "./PlanSteps.ts"
 import { AgentStopped, remote } from "./Remote.ts"
 
 type Waits = Pick<Answer, "pending" | "awaited">
@@ -262,13 +262,6 @@ const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Positio
     [indices.get(name)!, ended._tag === "Completed" ? completed(copyOf(ended.output)) : ended] as const
   )
   return { input: copyOf(input), progress: HashMap.fromIterable(ended) }
-}
-
-/** Finds a place that a state names and the plan doesn't have, because it was renamed or removed since. It would be played again by its new name. */
-const findMismatch = (graph: PlanGraph, state: State): PlanMismatch | undefined => {
-  const available = new Set(placesOf(graph).map(([place]) => place))
-  const node = placesIn(state).find((place) => !available.has(place))
-  return node === undefined ? undefined : new PlanMismatch({ node, available: [...available] })
 }
 
 const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>
