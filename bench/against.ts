@@ -4,6 +4,7 @@
  *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--rounds <number>]
  */
 import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
@@ -60,6 +61,10 @@ const rowsOf = async (checkout: string): Promise<ReadonlyMap<string, Run>> => {
 
 const here = resolve(import.meta.dirname, "..")
 const other = resolve(folder)
+if (!existsSync(join(other, "bench", "workloads.ts"))) {
+  console.error(`There is no checkout with a bench in ${other}`)
+  process.exit(2)
+}
 const count = Math.max(1, Math.trunc(Number(rounds)) || 15)
 
 if (row === undefined) {

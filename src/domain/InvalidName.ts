@@ -37,9 +37,7 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 }) {}
 
 /** Returns a name, empty or not. Throws a `TypeError` if it isn't a text. */
-export const textNamed = (what: What, name: string): string =>
-  // The words of the error are made only for one: each run asks for a name.
-  typeof name === "string" ? name : Wanted.textGiven(nameOf(what), name)
+export const textNamed = (what: What, name: string): string => Wanted.textGiven(nameOf(what), name)
 
 /** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it isn't a text. */
 export const named = (what: What, name: string): string => {

@@ -133,8 +133,7 @@ const caches = new Slot<Kept<PromptCache>>()
 const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
   const [first] = turns
   if (first === undefined) return new PromptCache()
-  const known = ByFirstTurn.of<PromptCache>(first)
-  const alive = known.length === 0 ? known : known.filter((kept) => held(kept) !== undefined)
+  const alive = ByFirstTurn.of<PromptCache>(first).filter((kept) => held(kept) !== undefined)
   let best: PromptCache | undefined
   let common = 0
   for (const kept of alive) {
