@@ -16,216 +16,17 @@ import * as Graph from "effect/Graph"
 import * as HashMap from "effect/HashMap"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
-import * as Semaphore from "effect/Semaphore"
 import type { Failure } from "../../domain/AgentStatus.ts"
-import * as JsonValue from "../../domain/JsonValue.ts"
-import * as Attempt from "../../handoff/plan/Attempt.ts"
-import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { PlanError } from "../../handoff/plan/PlanError.ts"
-import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
+import { indexOf } from "../../handoff/plan/PlanGraph.ts"
 import type { Definition } from "../../handoff/plan/PlanType.ts"
-import * as Progress from "../../handoff/plan/Progress.ts"
-import { completed, type Ended } from "../../handoff/plan/Results.ts"
 import * as Run from "../../handoff/plan/Run.ts"
-import type { Answer } from "../Answer.ts"
-import * as Asking from "./Asking.ts"
-import { allWaiting, callsIn, type LongRun, type Outcome, type Play, waitingIn } from "./LongRun.ts"
+import { allWaiting, type LongRun, type Outcome, type Play } from "./LongRun.ts"
 import * as Places from "./Places.ts"
-import { EffectUnknown, failureOf, outputToJson } from "./PlanFailure.ts"
-import { conversationsOf, fallbackOf, findMismatch, placeOf } from "./PlanPlaces.ts"
+import { EffectUnknown, failureOf } from "./PlanFailure.ts"
+import { Performance, positionOf, type Waits } from "./PlanPerformance.ts"
+import { conversationsOf, findMismatch, placeOf } from "./PlanPlaces.ts"
 import { kind, type State, type Step } from "./PlanSteps.ts"
-import { AgentStopped, remote } from "./Remote.ts"
-
-type Waits = Pick<Answer, "pending" | "awaited">
-
-/** A plan while it is played. */
-class Performance {
-  readonly #definition: Definition
-  readonly #play: Play<State, Step>
-  readonly #alone = Semaphore.makeUnsafe(1)
-  readonly #indices: ReadonlyMap<string, Graph.NodeIndex>
-  /** For each node that hasn't ended, how many nodes before it haven't. */
-  readonly #awaited: Map<Graph.NodeIndex, number>
-  /** How many nodes haven't ended, and have all that they need. */
-  #ready: number
-  /** What awaits approval or a result, by the node that it holds up. */
-  readonly #waiting = new Map<string, Waits>()
-  readonly #allWait: Deferred.Deferred<ReadonlyArray<Waits>>
-  /** Nodes that were skipped, which is kept with what comes next. */
-  readonly #skipped: Array<Step> = []
-
-  constructor(definition: Definition, play: Play<State, Step>, allWait: Deferred.Deferred<ReadonlyArray<Waits>>) {
-    const { graph } = definition
-    this.#definition = definition
-    this.#play = play
-    this.#allWait = allWait
-    this.#indices = indexOf(graph)
-    this.#awaited = new Map(Progress.awaited(graph, positionOf(graph, play.state).progress))
-    this.#ready = Array.from(this.#awaited.values()).filter((count) => count === 0).length
-  }
-
-  /** Keeps steps behind those that were told before. */
-  keep(steps: ReadonlyArray<Step>, unknown?: Answer["unknown"]) {
-    const keeping = Effect.suspend(() => {
-      const all = [...this.#skipped.splice(0), ...steps]
-      return all.length === 0 && unknown === undefined ? Effect.void : this.#play.keep(all, unknown)
-    })
-    return Effect.uninterruptible(this.#alone.withPermit(keeping))
-  }
-
-  skip(node: string): void {
-    const ended: Ended = { _tag: "Skipped" }
-    this.#skipped.push({ _tag: "NodeEnded", node, ended })
-    this.#end(node)
-  }
-
-  /** Wraps a node so that its end is stored, and its start unless it is an `idempotent` effect. */
-  durable(node: Node, name: string, place: string): Node {
-    const run = node.agent === undefined ? this.#effect(node, name, place) : this.#agent(node, name, place)
-    const later = fallbackOf(node, place)
-    if (later === undefined) return { ...node, run }
-    const fallback = this.durable(later.node, name, later.place)
-    // A fallback that has begun goes on: what it stands in for has failed, and begins again only if somebody resumes the plan.
-    const failure = Places.get(this.#play.state.givenUp, place)
-    if (failure !== undefined) return givenUp(node, fallback, () => Effect.fail(new AgentStopped({ failure })))
-    // An earlier version didn't store what it had failed with.
-    if (this.#hasBegun(later.node, later.place)) return { ...fallback, name: node.name }
-    return givenUp(node, fallback, (input) =>
-      Attempt.run({ ...node, run, fallback: undefined }, input).pipe(
-        Effect.mapError(([{ reason }]) => reason),
-        Effect.tapError((reason) => this.keep([{ _tag: "PlaceGivenUp", place, error: failureOf(place, reason) }]))
-      ))
-  }
-
-  /** Checks whether a node or a fallback of it has begun since the plan was resumed. */
-  #hasBegun(node: Node, place: string): boolean {
-    const open = Places.get(this.#play.state.open, place)
-    if (open !== undefined && open.isResumed !== true) return true
-    const later = fallbackOf(node, place)
-    return later !== undefined && this.#hasBegun(later.node, later.place)
-  }
-
-  #end(node: string): void {
-    this.#ready--
-    for (const next of Graph.successors(this.#definition.graph, this.#indices.get(node)!)) {
-      const count = (this.#awaited.get(next) ?? 0) - 1
-      this.#awaited.set(next, count)
-      if (count === 0) this.#ready++
-    }
-    this.#look()
-  }
-
-  /** Looks whether all that could run waits. */
-  #look(): void {
-    const { size } = this.#waiting
-    const isHeldUp = size >= this.#ready || size >= this.#definition.concurrency
-    if (size > 0 && isHeldUp) Deferred.doneUnsafe(this.#allWait, Effect.succeed([...this.#waiting.values()]))
-  }
-
-  /** Waits for an approval or a result. If a time-out ends that, the node runs on. */
-  #wait(name: string, waits: Waits): Effect.Effect<never> {
-    return Effect.suspend(() => {
-      this.#waiting.set(name, waits)
-      this.#look()
-      return Effect.onInterrupt(Effect.never, () => Effect.sync(() => this.#waiting.delete(name)))
-    })
-  }
-
-  /** Keeps a node's output, and returns a copy, which nodes behind it may change. */
-  #complete(name: string, output: Schema.Json | undefined) {
-    return Effect.map(this.keep([{ _tag: "NodeEnded", node: name, ended: completed(output) }]), () => {
-      this.#end(name)
-      return copyOf(output)
-    })
-  }
-
-  #effect(node: Node, name: string, place: string): Node["run"] {
-    const { message, state } = this.#play
-    return (input) => {
-      const open = Places.get(state.open, place)
-      if (open !== undefined && open.isResumed !== true) return Effect.die(new EffectUnknown({ node: place }))
-      const started: Step = { _tag: "PlaceStarted", place, message, isAgent: false }
-      const marked = node.isIdempotent ? Effect.void : this.keep([started])
-      const running = Effect.flatMap(
-        Attempt.call(node, input),
-        (output) => Effect.fromResult(outputToJson(name, output))
-      )
-      return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.andThen(marked, Effect.exit(restore(running))), (exit) => {
-          if (Exit.isSuccess(exit)) return this.#complete(name, exit.value)
-          // It is unknown whether an interrupted effect took effect, so it stays open.
-          const failed = node.isIdempotent || Cause.hasInterrupts(exit.cause)
-            ? Effect.void
-            : this.keep([{ _tag: "PlaceFailed", place }])
-          return Effect.andThen(failed, Effect.failCause(exit.cause))
-        })
-      )
-    }
-  }
-
-  #agent(node: Node, name: string, place: string): Node["run"] {
-    const { child, isClosed, message, state } = this.#play
-    const open = Places.get(state.open, place)
-    const of = placeOf(place, state.run)
-    const conversation = child(of)
-    let attempt = 0
-    let isTold = open?.isTold ?? false
-    const stopped = (reply: Asking.Reply) => {
-      isTold = reply.isTold
-      return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
-    }
-    const agent = remote(node.agent!, ({ input }) =>
-      Effect.gen({ self: this }, function*() {
-        const { decided } = open ?? {}
-        const isDecided = attempt === 0 && decided?.message === message && decided.error !== undefined
-        if (isDecided) {
-          attempt++
-          return yield* Effect.fail(new AgentStopped({ failure: decided.error }))
-        }
-        const reply = yield* Asking.ask(
-          conversation,
-          {
-            place: "input",
-            words: input ?? [],
-            message,
-            by: open?.message ?? message,
-            attempt: attempt++,
-            isTold,
-            before: 0
-          },
-          isClosed,
-          (reply) => Effect.ignore(stopped(reply))
-        )
-        const { answer } = reply
-        if (answer.status === "Complete") {
-          const unknown = callsIn(of, answer.unknown)
-          if (unknown.length > 0) yield* this.keep([], unknown)
-          return yield* Asking.persist(conversation.state)
-        }
-        yield* stopped(reply)
-        if (answer.status === "Waiting") return yield* this.#wait(name, waitingIn(of, answer))
-        return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
-      }))
-    const started: Step = { _tag: "PlaceStarted", place, message, isAgent: true }
-    return (input) =>
-      Effect.suspend(() =>
-        attempt > 0 || (open !== undefined && open.isResumed !== true) ? Effect.void : this.keep([started])
-      ).pipe(
-        Effect.andThen(node.run(input, agent)),
-        Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
-        Effect.flatMap((output) => this.#complete(name, output))
-      )
-  }
-}
-
-/** Returns a node whose attempts are all in `run`, before its fallback. */
-const givenUp = (node: Node, fallback: Node, run: Node["run"]): Node => ({
-  ...node,
-  run,
-  retry: undefined,
-  timeout: undefined,
-  fallback
-})
 
 /** Says that a plan is complete. A node that returned nothing is left out, as it is in the text. */
 const complete = (output: Readonly<Record<string, unknown>>): Outcome => {
@@ -251,17 +52,6 @@ const failed = (cause: Cause.Cause<unknown>): Outcome => {
   const failure = isKnown ? withFallbacks(error, failureOf(place, reason)) : failureOf(place, reason)
   const isDefect = Cause.hasDies(cause) && !(error instanceof EffectUnknown)
   return { status: "Failed", text: "", pending: [], error: isDefect ? { ...failure, tag: "Defect" } : failure }
-}
-
-/** Copies what is kept: a node that changes its input doesn't change the state. */
-const copyOf = (kept: unknown): unknown => kept === undefined ? undefined : JsonValue.fromUnknown(kept)
-
-const positionOf = (graph: PlanGraph, { input, nodes }: State): Progress.Position => {
-  const indices = indexOf(graph)
-  const ended = HashMap.toEntries(nodes).map(([name, ended]) =>
-    [indices.get(name)!, ended._tag === "Completed" ? completed(copyOf(ended.output)) : ended] as const
-  )
-  return { input: copyOf(input), progress: HashMap.fromIterable(ended) }
 }
 
 const play = (definition: Definition) => (given: Play<State, Step>): Effect.Effect<Outcome, unknown> =>
