@@ -33,7 +33,7 @@ if (folder === undefined) {
 
 type Run = () => Promise<void>
 
-/** The rows of a checkout in which Troupe runs alone. The other checkout has modules of the same form. */
+/** Troupe's own program of each row of a checkout. The other checkout has modules of the same form. */
 const rowsOf = async (checkout: string): Promise<ReadonlyMap<string, Run>> => {
   const load = async <Module>(name: string): Promise<Module> =>
     await import(pathToFileURL(join(checkout, "bench", name)).href) as Module
