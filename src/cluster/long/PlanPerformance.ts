@@ -172,27 +172,31 @@ export class Performance {
     const open = Places.get(state.open, place)
     const of = placeOf(place, state.run)
     const conversation = child(of)
+    let { isTold = false, message: by = message, restarts = 0 } = open ?? {}
+    let isStarted = open !== undefined && open.isResumed !== true
+    let decidedError = open?.decided?.message === message ? open.decided.error : undefined
     let attempt = 0
-    let isTold = open?.isTold ?? false
+    let isComplete = false
     const stopped = (reply: Asking.Reply) => {
       isTold = reply.isTold
       return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
     }
     const agent = remote(node.agent!, ({ input }) =>
       Effect.gen({ self: this }, function*() {
-        const { decided } = open ?? {}
-        const isDecided = attempt === 0 && decided?.message === message && decided.error !== undefined
-        if (isDecided) {
+        isComplete = false
+        if (decidedError !== undefined) {
+          const failure = decidedError
+          decidedError = undefined
           attempt++
-          return yield* Effect.fail(new AgentStopped({ failure: decided.error }))
+          return yield* Effect.fail(new AgentStopped({ failure }))
         }
         const reply = yield* Asking.ask(
           conversation,
           {
-            place: "input",
+            place: restarts === 0 ? "input" : `input@${restarts}`,
             words: input ?? [],
             message,
-            by: open?.message ?? message,
+            by,
             attempt: attempt++,
             isTold,
             before: 0
@@ -202,6 +206,7 @@ export class Performance {
         )
         const { answer } = reply
         if (answer.status === "Complete") {
+          isComplete = true
           const unknown = callsIn(of, answer.unknown)
           if (unknown.length > 0) yield* this.keep([], unknown)
           return yield* Asking.persist(conversation.state)
@@ -210,13 +215,24 @@ export class Performance {
         if (answer.status === "Waiting") return yield* this.#wait(name, waitingIn(of, answer))
         return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
       }))
-    const started: Step = { _tag: "PlaceStarted", place, message, isAgent: true }
+    const start = Effect.suspend(() => {
+      if (isStarted) return Effect.void
+      isStarted = true
+      return this.keep([{ _tag: "PlaceStarted", place, message, isAgent: true }])
+    })
+    /** A run that has ended can't be resumed. Before an agent has stopped, another attempt says the input again anyway. */
+    const restart = Effect.suspend(() => {
+      if (!isComplete || !isTold) return Effect.void
+      isTold = false
+      by = message
+      restarts++
+      attempt = 0
+      return this.keep([{ _tag: "PlaceRestarted", place, message }])
+    })
     return (input) =>
-      Effect.suspend(() =>
-        attempt > 0 || (open !== undefined && open.isResumed !== true) ? Effect.void : this.keep([started])
-      ).pipe(
-        Effect.andThen(node.run(input, agent)),
+      Effect.andThen(start, node.run(input, agent)).pipe(
         Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
+        Effect.tapError(() => restart),
         Effect.flatMap((output) => this.#complete(name, output))
       )
   }
