@@ -1,8 +1,8 @@
 /** Nodes of plans on a cluster: their names, what they return, and what they wait for. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Schedule, Schema } from "effect"
+import { Deferred, Effect, Layer, Schema } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, type AgentState, Guardrail, Plan, StopWhen } from "troupe"
+import { Agent, Guardrail, Plan } from "troupe"
 import { ClusterPlan, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { makeCluster, withRunner } from "./runners.ts"
@@ -380,63 +380,6 @@ describe("A node of a plan on a cluster", () => {
       const report = (yield* three.provide(Report.client))("1")
       const done = yield* report.resume()
       assert.deepStrictEqual(done.output, { guarded: "You said orders.", short: "You said orders." })
-    }))
-
-  /** Its run ends by the condition once the approved call is done. Told its input again, it answers. */
-  const counting = Agent.make("counting", {
-    toolkit: Kit,
-    output: Schema.Struct({ sum: Schema.Int }),
-    stopWhen: StopWhen.toolCalled("pay")
-  })
-  const counts = (second: Effect.Effect<void> = Effect.void) =>
-    Layer.merge(
-      Kit.toLayer({ pay: () => Effect.succeed("paid") }),
-      MockModel.layer(MockModel.make(({ prompt }) =>
-        prompt.content.filter(({ role }) => role === "user").length === 1
-          ? Effect.succeed(MockResponse.toolCall("pay", {}, { id: "pay-0" }))
-          : Effect.as(second, MockResponse.toolCall("final_answer", { sum: 7 }))
-      ))
-    )
-  const wordsSaid = (state: AgentState.AgentState) =>
-    state.conversation.turns.filter(({ _tag }) => _tag === "User").length
-
-  for (const retry of [undefined, Schedule.recurs(1)]) {
-    const way = retry === undefined ? "a resumed plan" : "a retry of its own"
-    it.live(`is told its input again by ${way} if its agent ended without an answer after it had waited`, () => {
-      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [Plan.agent(counting, { retry })] }))
-      return Effect.gen(function*() {
-        const report = (yield* Report.client)("1")
-        yield* report.say("orders")
-        const answer = yield* report.approve("counting/pay-0")
-        assert.strictEqual(answer.error?.tag, retry === undefined ? "NoAnswer" : undefined)
-        const { output } = retry === undefined ? yield* report.resume() : answer
-        assert.deepStrictEqual(output, { counting: { sum: 7 } })
-        assert.strictEqual(wordsSaid(yield* report.node("counting").state), 2)
-      }).pipe(Effect.provide(withRunner(Report.layer, counts())))
-    })
-  }
-
-  it.live("is told its input again once, though the process dies while its agent reads it", () =>
-    Effect.gen(function*() {
-      const Report = ClusterPlan.make(
-        "Report",
-        Plan.make({ nodes: [Plan.agent(counting, { retry: Schedule.recurs(1) })] })
-      )
-      const cluster = yield* makeCluster
-      const began = yield* Deferred.make<void>()
-      const one = yield* cluster.start(
-        Report.layer,
-        counts(Effect.andThen(Deferred.succeed(began, undefined), Effect.never))
-      )
-      const client = (yield* one.provide(Report.client))("1")
-      yield* client.say("orders")
-      yield* Effect.forkChild(client.approve("counting/pay-0"))
-      yield* Deferred.await(began)
-      yield* one.die
-      const two = yield* cluster.start(Report.layer, counts())
-      const report = (yield* two.provide(Report.client))("1")
-      assert.deepStrictEqual((yield* report.approve("counting/pay-0")).output, { counting: { sum: 7 } })
-      assert.strictEqual(wordsSaid(yield* report.node("counting").state), 2)
     }))
 
   it.live("has a fallback with a conversation of its own, whatever the ids of plans are", () => {

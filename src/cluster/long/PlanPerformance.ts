@@ -172,44 +172,45 @@ export class Performance {
     const open = Places.get(state.open, place)
     const of = placeOf(place, state.run)
     const conversation = child(of)
-    let { isTold = false, message: by = message, restarts = 0 } = open ?? {}
+    const isDecided = open?.decided?.message === message
+    let isTold = open?.isTold ?? false
     let isStarted = open !== undefined && open.isResumed !== true
-    let decidedError = open?.decided?.message === message ? open.decided.error : undefined
     let attempt = 0
-    let isComplete = false
+    /** The run that the last attempt read, if that has ended, and whether it may have ended before this message. */
+    let ended: { readonly isEarlier: boolean } | undefined
+    /** How many events its conversation had when its input was to be said last. */
+    let before = 0
     const stopped = (reply: Asking.Reply) => {
       isTold = reply.isTold
       return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
     }
     const agent = remote(node.agent!, ({ input }) =>
       Effect.gen({ self: this }, function*() {
-        isComplete = false
-        if (decidedError !== undefined) {
-          const failure = decidedError
-          decidedError = undefined
-          attempt++
-          return yield* Effect.fail(new AgentStopped({ failure }))
+        ended = undefined
+        const isFirst = attempt++ === 0
+        const by = open?.message ?? message
+        if (isFirst && isDecided && open.decided.error !== undefined) {
+          return yield* Effect.fail(new AgentStopped({ failure: open.decided.error }))
         }
+        const isEarlier = isFirst && isTold && by !== message && !isDecided
         const reply = yield* Asking.ask(
           conversation,
-          {
-            place: restarts === 0 ? "input" : `input@${restarts}`,
-            words: input ?? [],
-            message,
-            by,
-            attempt: attempt++,
-            isTold,
-            before: 0
-          },
+          { place: "input", words: input ?? [], message, by, attempt: attempt - 1, isTold, before },
           isClosed,
           (reply) => Effect.ignore(stopped(reply))
         )
         const { answer } = reply
         if (answer.status === "Complete") {
-          isComplete = true
           const unknown = callsIn(of, answer.unknown)
           if (unknown.length > 0) yield* this.keep([], unknown)
-          return yield* Asking.persist(conversation.state)
+          const read = yield* Asking.persist(conversation.state)
+          if (read.status._tag === "Complete") {
+            ended = { isEarlier }
+            before = answer.cursor
+            return read
+          }
+          // Another process made this attempt and a later one, so the conversation has gone on since this answer.
+          return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
         }
         yield* stopped(reply)
         if (answer.status === "Waiting") return yield* this.#wait(name, waitingIn(of, answer))
@@ -220,19 +221,16 @@ export class Performance {
       isStarted = true
       return this.keep([{ _tag: "PlaceStarted", place, message, isAgent: true }])
     })
-    /** A run that has ended can't be resumed. Before an agent has stopped, another attempt says the input again anyway. */
-    const restart = Effect.suspend(() => {
-      if (!isComplete || !isTold) return Effect.void
-      isTold = false
-      by = message
-      restarts++
-      attempt = 0
-      return this.keep([{ _tag: "PlaceRestarted", place, message }])
-    })
-    return (input) =>
-      Effect.andThen(start, node.run(input, agent)).pipe(
+    const once = (input: unknown) =>
+      node.run(input, agent).pipe(
         Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
-        Effect.tapError(() => restart),
+        // A run that has ended can't be continued, so the next attempt says the input again.
+        Effect.tapError(() => Effect.sync(() => isTold &&= ended === undefined))
+      )
+    return (input) =>
+      Effect.andThen(start, once(input)).pipe(
+        // An earlier message had this end already.
+        Effect.catch((error) => ended?.isEarlier === true ? once(input) : Effect.fail(error)),
         Effect.flatMap((output) => this.#complete(name, output))
       )
   }

@@ -31,11 +31,6 @@ export const Step = Schema.TaggedUnion({
   PlaceDecided: { place: Schema.String, message: Schema.String, error: Schema.optionalKey(Failure) },
   /** An agent has stopped without an answer; `isTold` says whether it has taken its input in. */
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
-  /**
-   * An agent that had stopped before then ended its run without an answer that fits. In answering this message, or a later one, its input is
-   * said again: its run has ended, so there is nothing that it could continue.
-   */
-  PlaceRestarted: { place: Schema.String, message: Schema.String },
   /** An effect that isn't `idempotent` has failed. */
   PlaceFailed: { place: Schema.String },
   /** All attempts of a node or a fallback have failed, the last one with `error`, so its own fallback begins. */
@@ -48,14 +43,13 @@ export const Step = Schema.TaggedUnion({
 export type Step = typeof Step.Type
 
 /**
- * A place that is open. `restarts` counts how often its input was to be said again. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
+ * A place that is open. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
  * to its node.
  */
 const Open = Schema.Struct({
   message: Schema.String,
   isAgent: Schema.Boolean,
   isTold: Schema.Boolean,
-  restarts: Schema.optionalKey(Schema.Int),
   decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) })),
   isResumed: Schema.optionalKey(Schema.Boolean)
 })
@@ -137,14 +131,6 @@ const take = (self: State, step: Step): State => {
     case "PlaceStopped": {
       const { isTold, place } = step
       return inPlace(self, place, (open) => ({ ...open, isTold }))
-    }
-    case "PlaceRestarted": {
-      const { message, place } = step
-      return inPlace(
-        self,
-        place,
-        ({ isAgent, restarts = 0 }) => ({ message, isAgent, isTold: false, restarts: restarts + 1 })
-      )
     }
     case "PlaceFailed":
       return { ...self, open: Places.remove(open, step.place) }
