@@ -1,7 +1,7 @@
 /** How a node of a plan on a cluster asks its agent again: whether that continues its run or is told its input again. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Schedule, Schema, Stream } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentState, Plan, StopWhen } from "troupe"
 import { ClusterPlan } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -81,6 +81,21 @@ describe("A node of a plan on a cluster whose agent ended without an answer", ()
       assert.deepStrictEqual((yield* report.approve("counter/pay-0")).output, { counter: { sum: 7 } })
       assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
     }))
+
+  it.live("isn't told its input again by a resume that continued its run to that end", () => {
+    const Report = makeReport("note", 0)
+    const limited = MockResponse.fail(new AiError.RateLimitError({}))
+    const model = needs(() => asked++ === 0 ? limited : note)
+    let asked = 0
+    return Effect.gen(function*() {
+      const report = (yield* Report.client)("1")
+      assert.strictEqual((yield* report.say("orders")).error?.tag, "ModelCallFailed")
+      assert.strictEqual((yield* report.resume()).error?.tag, "NoAnswer")
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 1)
+      assert.strictEqual((yield* report.resume()).error?.tag, "NoAnswer")
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
+    }).pipe(Effect.provide(withRunner(Report.layer, model)))
+  })
 
   it.live("isn't told its input again without another attempt, though the process dies before the plan has failed", () =>
     Effect.gen(function*() {

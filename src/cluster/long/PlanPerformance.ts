@@ -176,7 +176,7 @@ export class Performance {
     let isTold = open?.isTold ?? false
     let isStarted = open !== undefined && open.isResumed !== true
     let attempt = 0
-    /** The run that the last attempt read, if that has ended, and whether it may have ended before this message. */
+    /** The run that the last attempt read, if that has ended, and whether it had ended before this message. */
     let ended: { readonly isEarlier: boolean } | undefined
     /** How many events its conversation had when its input was to be said last. */
     let before = 0
@@ -192,7 +192,8 @@ export class Performance {
         if (isFirst && isDecided && open.decided.error !== undefined) {
           return yield* Effect.fail(new AgentStopped({ failure: open.decided.error }))
         }
-        const isEarlier = isFirst && isTold && by !== message && !isDecided
+        const isEarlier = isFirst && isTold && by !== message && !isDecided &&
+          (yield* Asking.persist(conversation.state)).status._tag === "Complete"
         const reply = yield* Asking.ask(
           conversation,
           { place: "input", words: input ?? [], message, by, attempt: attempt - 1, isTold, before },
