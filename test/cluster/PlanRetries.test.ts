@@ -1,6 +1,6 @@
 /** How a node of a plan on a cluster asks its agent again: whether that continues its run or is told its input again. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Schedule, Schema, Stream } from "effect"
+import { Context, Deferred, Effect, Layer, Schedule, Schema, Stream } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
 import { Agent, type AgentState, Plan, StopWhen } from "troupe"
 import { ClusterPlan } from "troupe/cluster"
@@ -27,6 +27,7 @@ interface Seen {
 
 const pay = MockResponse.toolCall("pay", {}, { id: "pay-0" })
 const note = MockResponse.toolCall("note", {})
+const limited = MockResponse.fail(new AiError.RateLimitError({}))
 const answered = MockResponse.toolCall("final_answer", { sum: 7 })
 
 /** What the agent needs: its model answers by how often its input was said. */
@@ -82,9 +83,27 @@ describe("A node of a plan on a cluster whose agent ended without an answer", ()
       assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
     }))
 
+  it.live("waits on another runner for what its input led to, once a resume has said it again", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const began = yield* Deferred.make<void>()
+      const Report = makeReport("pay", 0)
+      const stuck = Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
+      const one = yield* cluster.start(Report.layer, needs(({ said }) => said === 1 ? pay : stuck))
+      const client = (yield* one.provide(Report.client))("1")
+      yield* client.say("orders")
+      assert.strictEqual((yield* client.approve("counter/pay-0")).error?.tag, "NoAnswer")
+      yield* Effect.forkChild(client.resume({ key: "again" }))
+      yield* Deferred.await(began)
+      yield* one.die
+      const two = yield* cluster.start(Report.layer, needs(() => answered))
+      const report = (yield* two.provide(Report.client))("1")
+      assert.deepStrictEqual((yield* report.resume({ key: "again" })).output, { counter: { sum: 7 } })
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
+    }))
+
   it.live("isn't told its input again by a resume that continued its run to that end", () => {
     const Report = makeReport("note", 0)
-    const limited = MockResponse.fail(new AiError.RateLimitError({}))
     const model = needs(() => asked++ === 0 ? limited : note)
     let asked = 0
     return Effect.gen(function*() {
@@ -97,29 +116,56 @@ describe("A node of a plan on a cluster whose agent ended without an answer", ()
     }).pipe(Effect.provide(withRunner(Report.layer, model)))
   })
 
-  it.live("isn't told its input again without another attempt, though the process dies before the plan has failed", () =>
+  for (const way of ["an approval", "a resume"]) {
+    it.live(`isn't told its input again if the process dies before ${way} has failed the plan`, () =>
+      Effect.gen(function*() {
+        const Report = makeReport(way === "a resume" ? "note" : "pay", 0)
+        const cluster = yield* makeCluster
+        const { append } = cluster.store
+        const [failing, dead] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        Object.assign(cluster.store, {
+          append: (entry: Parameters<typeof append>[0]) =>
+            JSON.stringify(entry).includes("NoAnswer") && !Deferred.isDoneUnsafe(failing)
+              ? Effect.as(Effect.andThen(Deferred.succeed(failing, undefined), Deferred.await(dead)), true)
+              : append(entry)
+        })
+        let asked = 0
+        const model = needs(() => way === "an approval" ? pay : asked++ === 0 ? limited : note)
+        const one = yield* cluster.start(Report.layer, model)
+        const client = (yield* one.provide(Report.client))("1")
+        yield* client.say("orders")
+        const call = { callId: "counter/pay-0", key: "again" }
+        const go = ({ approve, resume }: Pick<typeof client, "approve" | "resume">) =>
+          way === "a resume" ? resume(call) : approve(call.callId, call)
+        yield* Effect.forkChild(go(client))
+        yield* Deferred.await(failing)
+        yield* one.die
+        yield* Deferred.succeed(dead, undefined)
+        const two = yield* cluster.start(Report.layer, needs(() => answered))
+        const report = (yield* two.provide(Report.client))("1")
+        assert.strictEqual((yield* go(report)).error?.tag, "NoAnswer")
+        assert.strictEqual(wordsIn(yield* report.node("counter").state), 1)
+      }))
+  }
+
+  it.live("is told its input again until it has taken that in", () =>
     Effect.gen(function*() {
-      const Report = makeReport("pay", 0)
       const cluster = yield* makeCluster
-      const { append } = cluster.store
-      const [failing, dead] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      Object.assign(cluster.store, {
-        append: (entry: Parameters<typeof append>[0]) =>
-          JSON.stringify(entry).includes("NoAnswer") && !Deferred.isDoneUnsafe(failing)
-            ? Effect.as(Effect.andThen(Deferred.succeed(failing, undefined), Deferred.await(dead)), true)
-            : append(entry)
+      let isDown = false
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [endedBy("note")] }), {
+        services: () => Effect.suspend(() => isDown ? Effect.die("down") : Effect.succeed(Context.empty()))
       })
-      const one = yield* cluster.start(Report.layer, needs(() => pay))
-      const client = (yield* one.provide(Report.client))("1")
-      yield* client.say("orders")
-      yield* Effect.forkChild(client.approve("counter/pay-0"))
-      yield* Deferred.await(failing)
-      yield* one.die
-      yield* Deferred.succeed(dead, undefined)
-      const two = yield* cluster.start(Report.layer, needs(() => answered))
+      const model = needs(({ said }) => said === 1 ? note : answered)
+      const one = yield* cluster.start(Report.layer, model)
+      assert.strictEqual((yield* (yield* one.provide(Report.client))("1").say("orders")).error?.tag, "NoAnswer")
+      yield* one.end
+      isDown = true
+      const two = yield* cluster.start(Report.layer, model)
       const report = (yield* two.provide(Report.client))("1")
-      assert.strictEqual((yield* report.approve("counter/pay-0")).error?.tag, "NoAnswer")
-      assert.strictEqual(wordsIn(yield* report.node("counter").state), 1)
+      assert.strictEqual((yield* report.resume()).error?.tag, "Defect")
+      isDown = false
+      assert.deepStrictEqual((yield* report.resume()).output, { counter: { sum: 7 } })
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
     }))
 
   it.live("takes the answer that it has once that fits, and isn't told its input again", () =>

@@ -173,27 +173,31 @@ export class Performance {
     const of = placeOf(place, state.run)
     const conversation = child(of)
     const isDecided = open?.decided?.message === message
-    let isTold = open?.isTold ?? false
     let isStarted = open !== undefined && open.isResumed !== true
+    // An answer that didn't fit may fit by now, and is looked at before the input is said again.
+    let mayFitNow = open?.unanswered !== undefined
+    let isTold = !mayFitNow && open?.isTold === true
+    let before = open?.unanswered ?? 0
     let attempt = 0
-    /** The run that the last attempt read, if that has ended, and whether it had ended before this message. */
-    let ended: { readonly isEarlier: boolean } | undefined
-    /** How many events its conversation had when its input was to be said last. */
-    let before = 0
+    /** Which state the node read last: one from before all attempts, that of a later attempt, or the end of this attempt. */
+    let read: { readonly _tag: "Before" | "Later" } | { readonly _tag: "Ended"; readonly events: number } | undefined
     const stopped = (reply: Asking.Reply) => {
       isTold = reply.isTold
       return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
     }
     const agent = remote(node.agent!, ({ input }) =>
       Effect.gen({ self: this }, function*() {
-        ended = undefined
+        read = undefined
+        if (mayFitNow) {
+          mayFitNow = false
+          read = { _tag: "Before" }
+          return yield* Asking.persist(conversation.state)
+        }
         const isFirst = attempt++ === 0
-        const by = open?.message ?? message
         if (isFirst && isDecided && open.decided.error !== undefined) {
           return yield* Effect.fail(new AgentStopped({ failure: open.decided.error }))
         }
-        const isEarlier = isFirst && isTold && by !== message && !isDecided &&
-          (yield* Asking.persist(conversation.state)).status._tag === "Complete"
+        const by = open?.message ?? message
         const reply = yield* Asking.ask(
           conversation,
           { place: "input", words: input ?? [], message, by, attempt: attempt - 1, isTold, before },
@@ -204,14 +208,9 @@ export class Performance {
         if (answer.status === "Complete") {
           const unknown = callsIn(of, answer.unknown)
           if (unknown.length > 0) yield* this.keep([], unknown)
-          const read = yield* Asking.persist(conversation.state)
-          if (read.status._tag === "Complete") {
-            ended = { isEarlier }
-            before = answer.cursor
-            return read
-          }
-          // Another process made this attempt and a later one, so the conversation has gone on since this answer.
-          return yield* Effect.fail(new AgentStopped({ failure: AgentStopped.failureOf(place, answer) }))
+          const state = yield* Asking.persist(conversation.state)
+          read = state.status._tag === "Complete" ? { _tag: "Ended", events: answer.cursor } : { _tag: "Later" }
+          return state
         }
         yield* stopped(reply)
         if (answer.status === "Waiting") return yield* this.#wait(name, waitingIn(of, answer))
@@ -222,18 +221,20 @@ export class Performance {
       isStarted = true
       return this.keep([{ _tag: "PlaceStarted", place, message, isAgent: true }])
     })
-    const once = (input: unknown) =>
+    const once = (input: unknown): Effect.Effect<Schema.Json | undefined, unknown, unknown> =>
       node.run(input, agent).pipe(
         Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
-        // A run that has ended can't be continued, so the next attempt says the input again.
-        Effect.tapError(() => Effect.sync(() => isTold &&= ended === undefined))
+        Effect.catch((error) => {
+          if (read === undefined) return Effect.fail(error)
+          // Another process has made a later attempt already, or no attempt has been made yet.
+          if (read._tag !== "Ended") return once(input)
+          const { events } = read
+          isTold = false
+          before = events
+          return Effect.andThen(this.keep([{ _tag: "PlaceUnanswered", place, events }]), Effect.fail(error))
+        })
       )
-    return (input) =>
-      Effect.andThen(start, once(input)).pipe(
-        // An earlier message had this end already.
-        Effect.catch((error) => ended?.isEarlier === true ? once(input) : Effect.fail(error)),
-        Effect.flatMap((output) => this.#complete(name, output))
-      )
+    return (input) => Effect.andThen(start, once(input)).pipe(Effect.flatMap((output) => this.#complete(name, output)))
   }
 }
 

@@ -31,6 +31,11 @@ export const Step = Schema.TaggedUnion({
   PlaceDecided: { place: Schema.String, message: Schema.String, error: Schema.optionalKey(Failure) },
   /** An agent has stopped without an answer; `isTold` says whether it has taken its input in. */
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
+  /**
+   * The run of an agent has ended without an answer that the node can use; its conversation had so many events then. Its input is said
+   * again next, because a run that has ended can't be continued.
+   */
+  PlaceUnanswered: { place: Schema.String, events: Schema.Int },
   /** An effect that isn't `idempotent` has failed. */
   PlaceFailed: { place: Schema.String },
   /** All attempts of a node or a fallback have failed, the last one with `error`, so its own fallback begins. */
@@ -43,13 +48,14 @@ export const Step = Schema.TaggedUnion({
 export type Step = typeof Step.Type
 
 /**
- * A place that is open. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
+ * A place that is open. `unanswered` is there once its agent's run has ended without an answer that fits. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
  * to its node.
  */
 const Open = Schema.Struct({
   message: Schema.String,
   isAgent: Schema.Boolean,
   isTold: Schema.Boolean,
+  unanswered: Schema.optionalKey(Schema.Int),
   decided: Schema.optionalKey(Schema.Struct({ message: Schema.String, error: Schema.optionalKey(Failure) })),
   isResumed: Schema.optionalKey(Schema.Boolean)
 })
@@ -130,7 +136,15 @@ const take = (self: State, step: Step): State => {
     }
     case "PlaceStopped": {
       const { isTold, place } = step
-      return inPlace(self, place, (open) => ({ ...open, isTold }))
+      return inPlace(self, place, ({ unanswered, ...open }) => ({
+        ...open,
+        isTold,
+        ...(isTold || unanswered === undefined ? undefined : { unanswered })
+      }))
+    }
+    case "PlaceUnanswered": {
+      const { events, place } = step
+      return inPlace(self, place, (open) => ({ ...open, unanswered: events }))
     }
     case "PlaceFailed":
       return { ...self, open: Places.remove(open, step.place) }
