@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 388_500,
+  budget: 389_000,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -40,9 +40,9 @@ Effect.runPromise(Effect.provideServiceEffect(
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
   "troupe": { bytes: 612_000, modules: 3 },
-  "troupe/Agent": { bytes: 319_500, modules: 2 },
-  "troupe/AgentState": { bytes: 319_500, modules: 2 },
-  "troupe/ai-sdk": { bytes: 381_000, modules: 2 }
+  "troupe/Agent": { bytes: 320_500, modules: 2 },
+  "troupe/AgentState": { bytes: 320_500, modules: 2 },
+  "troupe/ai-sdk": { bytes: 382_000, modules: 2 }
 }
 
 /** What was weighed, and what is wrong with it. */

@@ -13,26 +13,47 @@ import * as OwnModel from "./ask/OwnModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
 /**
- * Checks whether a loop may call a program that asks a model: a handler, a guardrail, a mode's set-up, a window's strategy, instructions.
- * In a session others may talk to the model too.
+ * Checks whether a loop may call a program that asks a model before the first answer: a guardrail, a mode's set-up, a window's strategy,
+ * instructions. In a session others may talk to the model too. An agent with models of its own provides them within a loop, so what is
+ * around the loop is provided first.
  */
 const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
-  definition.tools.size > 0 || definition.modes.size > 0 || typeof definition.instructions === "function" ||
+  definition.modes.size > 0 || typeof definition.instructions === "function" ||
   definition.contextWindow !== undefined || definition.output !== undefined ||
-  definition.guardrails.performer !== undefined ||
+  definition.guardrails.performer !== undefined || definition.model !== undefined || definition.models.size > 0 ||
   roster.agents.size > 1 || live.holder !== undefined
+
+const addModel = <R>(loop: Loop.Loop, context: Context.Context<R>): Context.Context<R> =>
+  OwnModel.addLater(loop, MeasuredModel.within(context))
+
+/**
+ * Checks whether a run has many requests or deltas. A context searches the layers of what was added one by one, and is copied at the
+ * eighth. `effect/ai` adds services for each request, and one for each delta, so such a run puts its services into a single layer.
+ */
+const isLong = ({ journal, roster }: Loop.Loop): boolean => journal.isStreaming || roster.agents.size > 1
+
+const toSingleLayer = <R>(context: Context.Context<R>): Context.Context<R> => Context.makeUnsafe(context.mapUnsafe)
 
 /** Provides a loop to models, handlers and instructions. */
 export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, (context: Context.Context<R>) => {
-    const seen = callsPrograms(loop) ? OwnModel.addLater(loop, MeasuredModel.within(context)) : context
+    const seen = callsPrograms(loop) ? addModel(loop, context) : context
     const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
-    // A context searches the layers of what was added one by one, and is copied at the eighth. `effect/ai` adds services for each request,
-    // and one for each delta, so the context of a run that may have many of those has a single layer.
-    return loop.journal.isStreaming || loop.definition.tools.size > 0
-      ? Context.makeUnsafe(provided.mapUnsafe)
-      : provided
+    return isLong(loop) ? toSingleLayer(provided) : provided
   })
+
+/** Checks whether a loop has from the start what `provideForCalls` provides. */
+export const isReadyForCalls = (loop: Loop.Loop): boolean => callsPrograms(loop) && isLong(loop)
+
+/**
+ * Provides the model that calls of tools may ask, and makes later requests cheap. Many runs end with their first answer, so they don't pay
+ * for either.
+ */
+export const provideForCalls = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(
+    self,
+    (context: Context.Context<R>) => toSingleLayer(callsPrograms(loop) ? context : addModel(loop, context))
+  )
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
 export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {

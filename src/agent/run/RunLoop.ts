@@ -16,6 +16,7 @@ import { failByTool } from "../perform/call/OwnFailure.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import { guardAt } from "../perform/guard/Guard.ts"
 import { handOver } from "../perform/HandOver.ts"
+import { isReadyForCalls, provideForCalls } from "../perform/LoopServices.ts"
 import { takeAll } from "../perform/mode/TakeMoves.ts"
 import { decide, type Decision, isRest, type RequestHandoff } from "../rules/Decision.ts"
 import { eventsOf } from "../rules/DecisionEvents.ts"
@@ -97,23 +98,44 @@ interface Progress {
 const isOver = (extent: Extent, { hasStepped }: Progress, decision: Decision, state: AgentState): boolean =>
   isRest(decision) || (extent === "Step" && hasStepped && !goesOn(decision, state))
 
+/** Which services the steps that follow have: those of the first request, of the calls in its answer, or of all that follows. */
+type Provided = "First" | "Calls" | "All"
+
 /**
  * Decides and acts, with one model. Returns the decision at which it stopped: nothing is left to do, the next step is the caller's, or a
  * handoff was carried out. Returns `undefined` if another model must be asked now.
  */
-const takeSteps = Effect.fnUntraced(
-  function*(loop: Loop.Loop, extent: Extent, progress: Progress, first: Decision, model: OwnModel.Model) {
+const takeSteps: (
+  loop: Loop.Loop,
+  extent: Extent,
+  progress: Progress,
+  first: Decision,
+  model: OwnModel.Model,
+  provided: Provided
+) => Effect.Effect<Decision | undefined, unknown, unknown> = Effect.fnUntraced(
+  function*(loop, extent, progress, first, model, provided) {
     let decision = first
+    let hasAsked = provided === "Calls"
     while (!isOver(extent, progress, decision, loop.state)) {
       if (decision._tag === "AskModel") {
-        Loop.emitStep(loop, "StepStarted", loop.state.run.iteration)
-        // The request includes what an observer has changed by now.
-        if (loop.journal.isBehind()) yield* loop.journal.flush
-        yield* askModel(loop)
+        if (!hasAsked) {
+          Loop.emitStep(loop, "StepStarted", loop.state.run.iteration)
+          // The request includes what an observer has changed by now.
+          if (loop.journal.isBehind()) yield* loop.journal.flush
+          yield* askModel(loop)
+        }
+        hasAsked = false
         // The calls of an answer belong to its step, so no limit is checked between them.
         const calls = next(loop.state)
-        if (calls._tag === "RunCalls") yield* runCalls(loop, calls.callIds)
+        if (calls._tag === "RunCalls") {
+          if (provided === "First") {
+            return yield* provideForCalls(loop, takeSteps(loop, extent, progress, decision, model, "Calls"))
+          }
+          yield* runCalls(loop, calls.callIds)
+        }
         endStep(loop, extent)
+      } else if (provided === "First") {
+        return yield* provideForCalls(loop, takeSteps(loop, extent, progress, decision, model, "All"))
       } else if (decision._tag === "RunCalls") {
         Loop.emitStep(loop, "StepStarted", Math.max(0, loop.state.run.iteration - 1))
         yield* runCalls(loop, decision.callIds)
@@ -139,7 +161,11 @@ const runInControl = (
     const first = decide(Loop.known(loop))
     if (isOver(extent, progress, first, loop.state)) return Effect.succeed(first)
     const model = modelIn(loop.definition, loop.state)
-    return OwnModel.provide(loop, model, takeSteps(loop, extent, progress, first, model))
+    return OwnModel.provide(
+      loop,
+      model,
+      takeSteps(loop, extent, progress, first, model, isReadyForCalls(loop) ? "All" : "First")
+    )
   })
 
 /** Runs a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
