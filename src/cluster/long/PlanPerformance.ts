@@ -185,6 +185,12 @@ export class Performance {
       isTold = reply.isTold
       return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
     }
+    const ended = (events: number, isRead: boolean) => {
+      isTold = false
+      before = events
+      mayFitNow = !isRead
+      return this.keep([{ _tag: "PlaceUnanswered", place, events }])
+    }
     const agent = remote(node.agent!, ({ input }) =>
       Effect.gen({ self: this }, function*() {
         read = undefined
@@ -202,7 +208,8 @@ export class Performance {
           conversation,
           { place: "input", words: input ?? [], message, by, attempt: attempt - 1, isTold, before },
           isClosed,
-          (reply) => Effect.ignore(stopped(reply))
+          (reply) =>
+            Effect.ignore(reply.answer.status === "Complete" ? ended(reply.answer.cursor, false) : stopped(reply))
         )
         const { answer } = reply
         if (answer.status === "Complete") {
@@ -228,10 +235,7 @@ export class Performance {
           if (read === undefined) return Effect.fail(error)
           // Another process has made a later attempt already, or no attempt has been made yet.
           if (read._tag !== "Ended") return once(input)
-          const { events } = read
-          isTold = false
-          before = events
-          return Effect.andThen(this.keep([{ _tag: "PlaceUnanswered", place, events }]), Effect.fail(error))
+          return Effect.andThen(ended(read.events, true), Effect.fail(error))
         })
       )
     return (input) => Effect.andThen(start, once(input)).pipe(Effect.flatMap((output) => this.#complete(name, output)))
