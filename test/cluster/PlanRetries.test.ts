@@ -148,6 +148,25 @@ describe("A node of a plan on a cluster whose agent ended without an answer", ()
       }))
   }
 
+  it.live("is told its input again by the retry after a time-out for which that end came too late", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const { append } = cluster.store
+      Object.assign(cluster.store, {
+        append: (entry: Parameters<typeof append>[0]) =>
+          entry.id.startsWith("Report.counter") && entry.answered === "input"
+            ? Effect.andThen(Effect.delay(Effect.void, 1500), append(entry))
+            : append(entry)
+      })
+      const node = Plan.agent(endedBy("note"), { timeout: 1000, retry: Schedule.recurs(1) })
+      const Report = ClusterPlan.make("Report", Plan.make({ nodes: [node] }))
+      const one = yield* cluster.start(Report.layer, needs(({ said }) => said === 1 ? note : answered))
+      const report = (yield* one.provide(Report.client))("1")
+      const answer = yield* report.say("orders")
+      assert.deepStrictEqual(answer.output, { counter: { sum: 7 } })
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
+    }))
+
   it.live("is told its input again until it has taken that in", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster
