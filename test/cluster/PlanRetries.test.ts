@@ -83,6 +83,23 @@ describe("A node of a plan on a cluster whose agent ended without an answer", ()
       assert.strictEqual(wordsIn(yield* report.node("counter").state), 2)
     }))
 
+  it.live("makes no more attempts than its retry says, though the process dies in one of them", () =>
+    Effect.gen(function*() {
+      const cluster = yield* makeCluster
+      const Report = makeReport("note", 3)
+      const began = yield* Deferred.make<void>()
+      const stuck = Effect.andThen(Deferred.succeed(began, undefined), Effect.never)
+      const one = yield* cluster.start(Report.layer, needs(({ said }) => said === 3 ? stuck : note))
+      const client = (yield* one.provide(Report.client))("1")
+      yield* client.post("orders", { key: "m1" })
+      yield* Deferred.await(began)
+      yield* one.die
+      const two = yield* cluster.start(Report.layer, needs(() => note))
+      const report = (yield* two.provide(Report.client))("1")
+      assert.strictEqual((yield* report.say("orders", { key: "m1" })).error?.tag, "NoAnswer")
+      assert.strictEqual(wordsIn(yield* report.node("counter").state), 4)
+    }))
+
   it.live("waits on another runner for what its input led to, once a resume has said it again", () =>
     Effect.gen(function*() {
       const cluster = yield* makeCluster

@@ -12,6 +12,7 @@ import * as HashMap from "effect/HashMap"
 import type * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as JsonValue from "../../domain/JsonValue.ts"
+import { NoAnswer } from "../../handoff/plan/Asking.ts"
 import * as Attempt from "../../handoff/plan/Attempt.ts"
 import type { Definition as Node } from "../../handoff/plan/Node.ts"
 import { indexOf, type PlanGraph } from "../../handoff/plan/PlanGraph.ts"
@@ -180,7 +181,7 @@ export class Performance {
     let before = open?.unanswered ?? 0
     let attempt = 0
     /** Which state the node read last: one from before all attempts, that of a later attempt, or the end of this attempt. */
-    let read: { readonly _tag: "Before" | "Later" } | { readonly _tag: "Ended"; readonly events: number } | undefined
+    let read: "Before" | "Later" | { readonly events: number } | undefined
     const stopped = (reply: Asking.Reply) => {
       isTold = reply.isTold
       return this.keep([{ _tag: "PlaceStopped", place, isTold }], callsIn(of, reply.answer.unknown))
@@ -196,7 +197,7 @@ export class Performance {
         read = undefined
         if (mayFitNow) {
           mayFitNow = false
-          read = { _tag: "Before" }
+          read = "Before"
           return yield* Asking.persist(conversation.state)
         }
         const isFirst = attempt++ === 0
@@ -216,7 +217,7 @@ export class Performance {
           const unknown = callsIn(of, answer.unknown)
           if (unknown.length > 0) yield* this.keep([], unknown)
           const state = yield* Asking.persist(conversation.state)
-          read = state.status._tag === "Complete" ? { _tag: "Ended", events: answer.cursor } : { _tag: "Later" }
+          read = state.status._tag === "Complete" ? { events: answer.cursor } : "Later"
           return state
         }
         yield* stopped(reply)
@@ -233,13 +234,24 @@ export class Performance {
         Effect.flatMap((output) => Effect.fromResult(outputToJson(name, output))),
         Effect.catch((error) => {
           if (read === undefined) return Effect.fail(error)
-          // Another process has made a later attempt already, or no attempt has been made yet.
-          if (read._tag !== "Ended") return once(input)
+          // No attempt has been made yet.
+          if (read === "Before") return once(input)
+          if (read === "Later") return Effect.fail(asEnded(error))
           return Effect.andThen(ended(read.events, true), Effect.fail(error))
         })
       )
     return (input) => Effect.andThen(start, once(input)).pipe(Effect.flatMap((output) => this.#complete(name, output)))
   }
+}
+
+/**
+ * Returns what an attempt failed with whose agent has been asked again since: its run had ended, so the next attempt follows, and the node's
+ * `retry` counts this one.
+ */
+const asEnded = (error: unknown): unknown => {
+  if (!(error instanceof NoAnswer)) return error
+  const { reason, state } = error
+  return new NoAnswer({ reason, state: { ...state, status: { _tag: "Complete" } } })
 }
 
 /** Returns a node whose attempts are all in `run`, before its fallback. */
