@@ -12,15 +12,18 @@ import * as MeasuredModel from "../journal/MeasuredModel.ts"
 import * as OwnModel from "./ask/OwnModel.ts"
 import { AgentAtWork } from "./mode/RunHost.ts"
 
+/** Checks whether an agent brings models. It provides them within a loop, so what is around the loop can't be added there any more. */
+const hasModels = ({ model, models }: Loop.Loop["definition"]): boolean => model !== undefined || models.size > 0
+
 /**
  * Checks whether a loop may call a program that asks a model before the first answer: a guardrail, a mode's set-up, a window's strategy,
- * instructions. In a session others may talk to the model too. An agent with models of its own provides them within a loop, so what is
- * around the loop is provided first.
+ * instructions. In a session others may talk to the model too.
  */
 const callsPrograms = ({ definition, live, roster }: Loop.Loop): boolean =>
   definition.modes.size > 0 || typeof definition.instructions === "function" ||
   definition.contextWindow !== undefined || definition.output !== undefined ||
-  definition.guardrails.performer !== undefined || definition.model !== undefined || definition.models.size > 0 ||
+  definition.guardrails.performer !== undefined ||
+  (definition.tools.size > 0 && hasModels(definition)) ||
   roster.agents.size > 1 || live.holder !== undefined
 
 const addModel = <R>(loop: Loop.Loop, context: Context.Context<R>): Context.Context<R> =>
@@ -52,7 +55,8 @@ export const isReadyForCalls = (loop: Loop.Loop): boolean => callsPrograms(loop)
 export const provideForCalls = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.updateContext(
     self,
-    (context: Context.Context<R>) => toSingleLayer(callsPrograms(loop) ? context : addModel(loop, context))
+    (context: Context.Context<R>) =>
+      toSingleLayer(callsPrograms(loop) || hasModels(loop.definition) ? context : addModel(loop, context))
   )
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
