@@ -48,8 +48,9 @@ export const Step = Schema.TaggedUnion({
 export type Step = typeof Step.Type
 
 /**
- * A place that is open. `unanswered` is there once its agent's run has ended without an answer that fits. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback give way
- * to its node.
+ * A place that is open. `unanswered` is how many events its agent's conversation had when a run ended without an answer that fits, or
+ * without one that was read. `isResumed` says that the plan was resumed since it began: an effect may then start again, and a fallback
+ * give way to its node.
  */
 const Open = Schema.Struct({
   message: Schema.String,

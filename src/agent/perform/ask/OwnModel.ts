@@ -113,7 +113,11 @@ export const provide = <A>(
   // The model of a mode that a program entered is built with the program's services.
   const context = loop.live.open.findLast(({ entry }) => entry.model === model)?.context
   const needed = Effect.flatMap(CurrentOverrides, (overrides) => {
-    const making = build(model, models, overrides)
+    // A model that is made with the one around the agent must not find itself there.
+    const making = Effect.updateContext(
+      build(model, models, overrides),
+      (services: Context.Context<unknown>) => withoutLater(loop, services)
+    )
     return context === undefined ? making : Effect.provideContext(making, context)
   })
   return Effect.flatMap(
@@ -123,11 +127,17 @@ export const provide = <A>(
 }
 
 /** The model of the environment around a loop whose agent has a model of its own. */
-const around = new Slot<{ readonly model: LanguageModel.LanguageModel | undefined }>()
+const around = new Slot<{
+  readonly model: LanguageModel.LanguageModel | undefined
+  readonly later: LanguageModel.LanguageModel
+}>()
 
 /** Returns a context with the model of the environment, instead of one that was added to it. */
 const withoutLater = <R>(loop: Loop, context: Context.Context<R>): Context.Context<R> => {
-  const model = around.get(loop)?.model
+  const known = around.get(loop)
+  if (known === undefined) return context
+  const { later, model } = known
+  if (Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel) !== later) return context
   const others = Context.omit(LanguageModel.LanguageModel)(context as Context.Context<never>)
   return (model === undefined ? others : Context.add(others, LanguageModel.LanguageModel, model)) as Context.Context<R>
 }
@@ -138,11 +148,12 @@ const withoutLater = <R>(loop: Loop, context: Context.Context<R>): Context.Conte
  */
 export const addLater = <R>(loop: Loop, context: Context.Context<R>): Context.Context<R> => {
   if (modelIn(loop.definition, loop.state) === undefined) return context
-  around.set(loop, { model: Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel) })
   const ask = <A>(asking: Effect.Effect<A, unknown, unknown>) =>
     Effect.suspend(() => provide(loop, modelIn(loop.definition, loop.state), asking))
-  const model = finding((model) => model, ask, (asking) => Stream.unwrap(ask(asking)))
-  return Context.add(context, LanguageModel.LanguageModel, model)
+  const later = finding((model) => model, ask, (asking) => Stream.unwrap(ask(asking)))
+  const model = Context.getOrUndefined(context as Context.Context<never>, LanguageModel.LanguageModel)
+  around.set(loop, { model, later })
+  return Context.add(context, LanguageModel.LanguageModel, later)
 }
 
 /** Releases the models that were built in a run, after `before` has run. */
