@@ -6,6 +6,7 @@ import type { Told } from "../../src/cluster/Journal.ts"
 import { kind, type State, type Step } from "../../src/cluster/long/PlanSteps.ts"
 import * as StepLog from "../../src/cluster/long/StepLog.ts"
 import * as Steps from "../../src/cluster/long/Steps.ts"
+import { assertLinear } from "../growth.ts"
 import { makeCluster } from "./runners.ts"
 
 const stepsOf = (node: string): ReadonlyArray<Step> => [
@@ -13,25 +14,17 @@ const stepsOf = (node: string): ReadonlyArray<Step> => [
   { _tag: "NodeEnded", node, ended: { _tag: "Completed", output: node } }
 ]
 
-/** Starts many nodes and ends them, and returns how long that took at best. */
-const timeOf = (size: number): number => {
+/** The steps that start as many nodes, and then end them. */
+const stepsOfMany = (size: number): ReadonlyArray<Step> => {
   const nodes = Array.from({ length: size }, (_, index) => `n${index}`)
-  const steps = [0, 1].flatMap((which) => nodes.map((node) => stepsOf(node)[which]!))
-  const times = [0, 1, 2, 3, 4].map(() => {
-    const before = performance.now()
-    steps.reduce(kind.take, kind.begin)
-    return performance.now() - before
-  })
-  return Math.min(...times)
+  return [0, 1].flatMap((which) => nodes.map((node) => stepsOf(node)[which]!))
 }
 
 const readFrom = (text: string) => Result.getOrThrow(Steps.fromText(kind, text))
 
 describe("The steps of a plan on a cluster", () => {
   it("cost as much each in a plan of thousands of nodes as in a small one", () => {
-    timeOf(250)
-    // Sixteen times as many take some two thousand times as long if each step copies all others.
-    assert.isBelow(timeOf(4000) / timeOf(250), 500)
+    assertLinear(stepsOfMany, 250, (steps) => void steps.reduce(kind.take, kind.begin))
   })
 
   it("lead to a state that is read as it was written", () => {

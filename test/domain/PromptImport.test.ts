@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { Prompt } from "effect/ai"
 import { AgentState, Conversation } from "troupe"
+import { assertLinear } from "../growth.ts"
 import { times } from "../matrix.ts"
 import { settled } from "./arbitraries.ts"
 import { callsIn, deepFreeze, problems } from "./legal.ts"
@@ -308,19 +309,14 @@ describe("Conversation.fromPrompt", () => {
     })
 
     it("takes as long as there are calls, though all have one id", () => {
-      const histories = [1000, 16_000].map((count) =>
-        Prompt.fromMessages(
-          Array.from({ length: count }, (_, at) => [assistant(call("")), tool(result("", at))]).flat()
-        )
+      assertLinear(
+        (count) =>
+          Prompt.fromMessages(
+            Array.from({ length: count }, (_, at) => [assistant(call("")), tool(result("", at))]).flat()
+          ),
+        1000,
+        Conversation.fromPrompt
       )
-      const timeOf = (prompt: Prompt.Prompt): number => {
-        const before = performance.now()
-        Conversation.fromPrompt(prompt)
-        return performance.now() - before
-      }
-      const [short, long] = histories.map((prompt) => Math.min(timeOf(prompt), timeOf(prompt), timeOf(prompt)))
-      // What grows with the square of the length takes 256 times as long for it.
-      assert.isBelow(long! / short!, 50)
     })
 
     it("takes as long as there are calls in one message, with requests, answers and results, though all have one id", () => {
@@ -345,16 +341,7 @@ describe("Conversation.fromPrompt", () => {
         ]
       ]
       for (const [at, history] of histories.entries()) {
-        const [short, long] = [1000, 16_000].map((count) => {
-          const prompt = Prompt.fromMessages(history(count))
-          return Math.min(...Array.from({ length: 3 }, () => {
-            const before = performance.now()
-            Conversation.fromPrompt(prompt)
-            return performance.now() - before
-          }))
-        })
-        // What grows with the square of the length takes 256 times as long for it.
-        assert.isBelow(long! / short!, 100, `${at}`)
+        assertLinear((count) => Prompt.fromMessages(history(count)), 1000, Conversation.fromPrompt, `history ${at}`)
       }
     })
 

@@ -9,6 +9,7 @@ import * as Model from "../../examples/desk/model/model.ts"
 import { type Before, read } from "../../examples/desk/model/reading.ts"
 import * as Options from "../../examples/desk/options.ts"
 import { harmless, nothing, plain, show } from "../../examples/desk/terminal.ts"
+import { assertLinear } from "../growth.ts"
 
 const wished = (said: string, before?: Before) =>
   read(said, before).tasks.map(({ order, wish }) => order === undefined ? wish : `${wish} ${order}`)
@@ -58,16 +59,8 @@ describe("reading", () => {
   })
 
   it("takes a time that grows with a message and not with its square", () => {
-    const quickest = (text: string): number =>
-      Math.min(...Array.from({ length: 3 }, () => {
-        const start = performance.now()
-        read(text)
-        return performance.now() - start
-      }))
     for (const piece of ["a", "1", "a.", "-", " ", "\n", "where ", "want "]) {
-      const [short, long] = [450, 9900].map((length) => quickest(`x${piece.repeat(length)}`.slice(0, length)))
-      // 22 times as long: a square takes 484 times as long.
-      assert.isBelow(long!, 100 * Math.max(short!, 0.2), JSON.stringify(piece))
+      assertLinear((length) => `x${piece.repeat(length)}`.slice(0, length), 620, read, JSON.stringify(piece))
     }
     assert.strictEqual(
       emailOf("write to x..mara+shop@mail.example.com, or to no@body"),

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Guardrail } from "troupe"
+import { assertLinear } from "../../growth.ts"
 import { some } from "../../matrix.ts"
 import { chance, masked, verdictOf } from "./verdicts.ts"
 
@@ -153,35 +154,13 @@ const around: ReadonlyArray<readonly [self: Guardrail.Guardrail, wrap: (text: st
   [Guardrail.promptInjection({ threshold: "low" }), (text) => `system: ${text}`]
 ]
 
-const millis = (self: Guardrail.Guardrail, texts: ReadonlyArray<string>): number => {
-  const before = performance.now()
-  for (const text of texts) masked(self, text)
-  return performance.now() - before
-}
-
-/** A long text is compared with as much in short ones: what grows with the square of the length takes 16 times as long for it. */
-const length = 500
-const times = 16
-
-/** How much longer the long text may take: much more than where it is read once, and much less than the square. */
-const bound = 4
-
-/** The square of the long text takes longer than this. */
-const enough = 1.5
-
-const check = (self: Guardrail.Guardrail, unit: string, wrap: (text: string) => string): void => {
-  const text = (length: number) => wrap(unit.repeat(Math.ceil(length / unit.length)))
-  const [long, short] = [[text(length * times)], Array.from({ length: times }, () => text(length))]
-  let [ofLong, ofShort] = [Infinity, Infinity]
-  // What else the machine does makes a measurement longer, never shorter.
-  for (let tries = 0; tries < 50; tries++) {
-    ofLong = Math.min(ofLong, millis(self, long))
-    if (ofLong < enough) return
-    ofShort = Math.min(ofShort, millis(self, short))
-    if (ofLong < bound * ofShort) return
-  }
-  assert.fail(`${self.name} takes too long for ${JSON.stringify(text(unit.length))}`)
-}
+const check = (self: Guardrail.Guardrail, unit: string, wrap: (text: string) => string): void =>
+  assertLinear(
+    (length) => wrap(unit.repeat(Math.ceil(length / unit.length))),
+    500,
+    (text) => masked(self, text),
+    `${self.name} with ${JSON.stringify(unit)}`
+  )
 
 describe("Time grows as the text does", () => {
   it.each(Object.entries(hostile))("with %s", (_, units) => {
