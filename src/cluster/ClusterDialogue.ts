@@ -75,8 +75,8 @@ const codec: Client_.Codec<Input, DialogueState, Step> = {
 /**
  * Makes a dialogue that runs on a cluster. The name is its entity's there. Never change it, nor the names of the participants: they are
  * stored. If a participant who has heard something, or whose turn it is, isn't there any more, the answer's error has the tag
- * `ParticipantMismatch`, and nobody says anything. `options` are those of the participants' conversations. Throws `InvalidLimit` as
- * `Conversation.make` does.
+ * `ParticipantMismatch`, and nobody says anything. `options` are those of the participants' conversations. Throws `InvalidName`
+ * and `InvalidLimit` as `Conversation.make` does.
  *
  * @category constructors
  * @since 0.1.0

@@ -99,7 +99,7 @@ const codec: Client_.Codec<unknown, Results, Step> = {
  * node or a fallback that has begun isn't in the plan any more, the answer's error has the tag `PlanMismatch`, and nothing runs. Inputs and
  * the outputs of nodes must be JSON; any other output fails the plan with `OutputNotJson`. `options` are those of the agents'
  * conversations. Throws `InvalidPlan` if the name of a node has a `/` or ends in `@` and a number, and
- * `InvalidLimit` as `Conversation.make` does.
+ * `InvalidName` and `InvalidLimit` as `Conversation.make` does.
  *
  * @category constructors
  * @since 0.1.0

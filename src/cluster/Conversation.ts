@@ -14,7 +14,7 @@ import * as Sharding from "effect/cluster/Sharding"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Rpc from "effect/rpc/Rpc"
@@ -23,6 +23,7 @@ import type * as Schema from "effect/Schema"
 import type { Scope } from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Input, partsOf } from "../agent/definition/Input.ts"
+import { rosterOf } from "../agent/definition/Roster.ts"
 import * as RunId from "../agent/journal/RunId.ts"
 import type { SessionError } from "../agent/session/SessionError.ts"
 import type { AgentError } from "../domain/AgentError.ts"
@@ -235,10 +236,11 @@ const clientOn = (id: string, requests: ConversationClient.Requests & AtOnce.Req
 })
 
 /**
- * Makes the conversations of an agent or a group. The name is their entity's in the cluster, and must never change.
+ * Makes the conversations of an agent or a group. The name is their entity's in the cluster, and must never change. Agents in
+ * `Handoff.suspend` are checked when the layer is built: what `Agent.make` would throw is then a defect of the layer.
  *
- * Throws `InvalidLimit` for a `keepEvents` that is neither a whole number from 0 on nor `Infinity`, and for a `maxIdleTime` that isn't a
- * duration.
+ * Throws `InvalidName` if the name is empty or has a `/`. Throws `InvalidLimit` for a `keepEvents` that is neither a whole number from 0 on
+ * nor `Infinity`, and for a `maxIdleTime` that isn't a duration.
  *
  * @category constructors
  * @since 0.1.0
@@ -253,7 +255,9 @@ export const make = <Name extends string, AgentName extends string, Output, E, R
   const { maxIdleTime } = options
   const named = Protocol.namedConversation(entity)
   // The handlers don't know the type of the services that the options make: only the returned type says it.
-  const layer = named.toLayer(handlers(name, named, agent, options as Untyped), { maxIdleTime })
+  const served = named.toLayer(handlers(name, named, agent, options as Untyped), { maxIdleTime })
+  // An agent that isn't valid fails here, once. As a conversation opens, it would fail for each message, which would never be answered.
+  const layer = Layer.unwrap(Effect.sync(() => (rosterOf(agent), served)))
   return {
     name,
     entity,

@@ -15,6 +15,7 @@ import * as PrimaryKey from "effect/PrimaryKey"
 import * as Rpc from "effect/rpc/Rpc"
 import * as RpcGroup from "effect/rpc/RpcGroup"
 import * as Schema from "effect/Schema"
+import { entityNamed } from "../domain/InvalidName.ts"
 import { lazy } from "../domain/Lazy.ts"
 import { UserPart } from "../domain/Part.ts"
 import type { User } from "../domain/StateSchema.ts"
@@ -113,7 +114,7 @@ export const named = <Name extends string>(
 /** Makes the entity of a name. */
 export const make = <Name extends string>(name: Name) =>
   Entity.fromRpcGroup(
-    name,
+    entityNamed(name),
     RpcGroup.make(Say, SayAt, Approve, Deny, GiveResult, Resume, Fork, Cancel)
       .annotateRpcs(ClusterSchema.Persisted, true)
       .annotateRpcs(ClusterSchema.Uninterruptible, "client")

@@ -355,7 +355,7 @@ export type AgentEvent =
 /**
  * Which events end what an event started, as data.
  *
- * A `ToolCallSettled` may come without a start. Either the call never ran: for example, it had no tool or invalid parameters, was denied or
+ * A `ToolCallSettled` may come without a start. Either the call never ran: for example, it had no tool or invalid parameters, was
  * blocked, asked for a handoff, moved between modes, or its run stopped first. Or its result came later, and `ResultAwaited` ended the
  * start. A `ModeFailed` ends a `ModeEntering` only if its `phase` is `SetUp`.
  *

@@ -111,7 +111,8 @@ export const settle = (
     result,
     ...(modelOutput === undefined ? undefined : { modelOutput })
   }
-  const counted = RunRecord.call(self.run, name, outcome === "Succeeded")
+  // A handoff doesn't count as a call of a tool, however its call is settled.
+  const counted = outcome === "HandedOff" ? self.run : RunRecord.call(self.run, name, outcome === "Succeeded")
   const run = fatal === undefined ? counted : RunRecord.endBy(counted, { callId, name, reason: fatal })
   const settled = withCallState(self, callId, state, run)
   if (settled === self) return self

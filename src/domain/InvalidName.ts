@@ -8,7 +8,7 @@ import { ErrorClass } from "./ErrorClass.ts"
 import * as ToolName from "./ToolName.ts"
 import * as Wanted from "./Wanted.ts"
 
-const What = Schema.Literals(["agent", "mode", "guardrail", "tool", "session"])
+const What = Schema.Literals(["agent", "mode", "guardrail", "tool", "session", "entity"])
 type What = typeof What.Type
 
 /** Checks whether a text has half of a surrogate pair: databases and files can't keep it. */
@@ -16,11 +16,11 @@ export const hasHalfPair = (text: string): boolean => /\p{Surrogate}/u.test(text
 
 /** Says what kind of name is meant. */
 const nameOf = (what: What): string =>
-  `The ${what === "session" ? "id" : "name"} of ${what === "agent" ? "an" : "a"} ${what}`
+  `The ${what === "session" ? "id" : "name"} of ${what === "agent" || what === "entity" ? "an" : "a"} ${what}`
 
 /**
- * Error for an invalid name: an empty name of an agent, a mode or a guardrail, an id of a stored session that is empty or has half of a
- * surrogate pair, or a name of a tool that providers refuse.
+ * Error for an invalid name: an empty name of an agent, a mode or a guardrail, a name of a tool that providers refuse, or a name of an entity
+ * on a cluster that is empty or has a `/`. An id of a stored session is invalid if it is empty or has half of a surrogate pair.
  *
  * @category errors
  * @since 0.1.0
@@ -32,6 +32,7 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   if (what === "tool") {
     return `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`
   }
+  if (what === "entity" && name !== "") return `The name of an entity can't have a "/": ${JSON.stringify(name)}`
   if (name !== "") return `The id of a session can't have half of a surrogate pair: ${JSON.stringify(name)}`
   return `${nameOf(what)} can't be empty`
 }) {}
@@ -49,6 +50,15 @@ export const named = (what: What, name: string): string => {
 export const toolNamed = (name: string): string => {
   if (ToolName.isValid(textNamed("tool", name))) return name
   throw new InvalidName({ what: "tool", name })
+}
+
+/**
+ * Returns the name of an entity on a cluster. It stands before ids, with a slash between them, so it can't have one itself, and can't be
+ * empty: it throws `InvalidName` then.
+ */
+export const entityNamed = <Name extends string>(name: Name): Name => {
+  if (named("entity", name).includes("/")) throw new InvalidName({ what: "entity", name })
+  return name
 }
 
 /** Returns the name of an agent. Throws `InvalidName` if it is empty. */

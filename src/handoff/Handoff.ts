@@ -208,7 +208,8 @@ export const to = <
  * Offers a handoff to an agent that is defined later: the target is looked up before the first run that can reach the offering agent.
  *
  * Agents that name each other this way need their types written down, as TypeScript can't infer a circle. Throws `Agent.InvalidName` if
- * providers would refuse `toolName`. An agent that doesn't fit the others, such as one whose name is taken, is a defect of the first run.
+ * providers would refuse `toolName`. An agent that doesn't fit the others, such as one whose name is taken, is a defect of the first run, of
+ * `Session.make`, or of the layer of a conversation on a cluster.
  *
  * @category constructors
  * @since 0.1.0

@@ -16,6 +16,7 @@ import {
   ToolPolicy,
   Trace
 } from "troupe"
+import { ClusterDialogue, ClusterPlan, Conversation } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 
 describe("An agent", () => {
@@ -115,6 +116,7 @@ const names = ["", "has space", "x".repeat(65)]
 
 const a = Agent.make("a")
 const b = Agent.make("b")
+const plan = Plan.make({ nodes: [a] })
 const tool = Tool.make("t")
 const enter = () => Effect.void
 const judged = () => Effect.succeed(Guardrail.pass)
@@ -217,7 +219,10 @@ const rows: Readonly<Record<string, ReadonlyArray<Row>>> = {
     ["the tool that ends a dialogue", (stopTool) => Dialogue.make(a, b, { stopTool }), names, ["t"]],
     ["the tool of toolCalled", StopWhen.toolCalled, [""], ["t"]],
     ["the tool of toolCalls", (name) => StopWhen.toolCalls(name, 1), [""], ["t"]],
-    ["a stored session", (id) => Session.store(id), [""], ["卓 7", "#"]]
+    ["a stored session", (id) => Session.store(id), [""], ["卓 7", "#"]],
+    ["a conversation", (name) => Conversation.make(name, a), ["", "a/b"], ["卓 7", "a.b", "a%2Fb"]],
+    ["a plan on a cluster", (name) => ClusterPlan.make(name, plan), ["", "a/b"], ["卓 7"]],
+    ["a dialogue on a cluster", (name) => ClusterDialogue.make(name, Dialogue.make(a, b)), ["", "/"], ["卓 7"]]
   ],
   UnknownMember: [["start", (start) => Group.make({ a }, { start }), ["", "zoe"], ["a"]]]
 }

@@ -1,8 +1,8 @@
 /** What callers and options bring that isn't what the types say: each message gets an answer, and the conversation continues. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Schema, Stream } from "effect"
 import { Tool, Toolkit } from "effect/ai"
-import { Agent, Dialogue, Plan, ToolPolicy } from "troupe"
+import { Agent, Dialogue, Handoff, Plan, ToolPolicy } from "troupe"
 import { ClusterDialogue, ClusterPlan, Conversation } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { withRunner } from "./runners.ts"
@@ -59,6 +59,16 @@ describe("A conversation on a cluster", () => {
     assert.throws(() => ClusterPlan.make("Report", plan, { keepEvents: -1 }), "\"keepEvents\" is")
     Conversation.make("Desk", clerk, { keepEvents: 0 })
     Conversation.make("Desk", clerk, { keepEvents: Infinity, maxIdleTime: Infinity })
+  })
+
+  it.live("isn't served if an agent that it knows only later isn't valid", () => {
+    const boss = Agent.make("boss", { handoffs: [Handoff.to(clerk)] })
+    const handoffs = [Handoff.to(boss), Handoff.suspend("clerk", () => Agent.make("clerk"))]
+    const Desk = Conversation.make("Desk", Agent.make("desk", { handoffs }))
+    return Effect.gen(function*() {
+      const built = yield* Effect.exit(Effect.scoped(Layer.build(withRunner(Desk.layer, hello))))
+      assert.include(Exit.isFailure(built) ? Cause.pretty(built.cause) : "", "DuplicateAgent")
+    })
   })
 
   it.live("names the agent of a plan or a dialogue that isn't there, and those that are", () => {

@@ -138,6 +138,7 @@ describe("A handoff that leaves modes", () => {
       assert.deepStrictEqual(said, ["Complete", "w!"])
       assert.deepStrictEqual([state.agent, AgentState.text(state), ...stackOf(state)], ["b", "From b."])
       assert.deepStrictEqual(outcomes(state.conversation), [["handoff_to_b", "HandedOff"], ["work", "Succeeded"]])
+      assert.deepStrictEqual(state.run.calls, { work: 1 })
     }).pipe(
       Effect.scoped,
       Effect.provide([models({ a: [handTo("b"), "summed up"], b: ["From b."] }), handlers])
