@@ -1,7 +1,7 @@
 /**
  * Compares this checkout with another one, row by row, and prints the ratio of their times. See README.md.
  *
- *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--rounds <number>]
+ *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--pairs <number>]
  */
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
@@ -11,19 +11,18 @@ import { parseArgs } from "node:util"
 import type * as Guardrails from "./guardrails.ts"
 import type * as MockModels from "./mockModel.ts"
 import type * as Modes from "./modes.ts"
-import { interleave, ratio } from "./rounds.ts"
+import { interleave, quantile } from "./rounds.ts"
 import type * as Troupe from "./troupe.ts"
 import type * as Windows from "./window.ts"
 import type * as Workloads from "./workloads.ts"
 
-const { positionals: [folder], values: { first, only, rounds, row } } = parseArgs({
+const { positionals: [folder], values: { only, pairs, row } } = parseArgs({
   allowPositionals: true,
   options: {
     only: { type: "string" },
-    rounds: { type: "string", default: "15" },
-    // A process of its own times one row, and begins with this checkout or the other one.
-    row: { type: "string" },
-    first: { type: "string" }
+    pairs: { type: "string", default: "8" },
+    // A process of its own times one row of the checkout in `folder`.
+    row: { type: "string" }
   }
 })
 if (folder === undefined) {
@@ -65,28 +64,35 @@ if (!existsSync(join(other, "bench", "workloads.ts"))) {
   console.error(`There is no checkout with a bench in ${other}`)
   process.exit(2)
 }
-const count = Math.max(1, Math.trunc(Number(rounds)) || 15)
+
+/** Times a row of a checkout in a process of its own, and gives the milliseconds of one run in each batch. */
+const time = (checkout: string, row: string): ReadonlyArray<number> => {
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [...process.execArgv, import.meta.filename, checkout, "--row", row],
+    { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }
+  )
+  if (status !== 0) process.exit(1)
+  return JSON.parse(stdout) as ReadonlyArray<number>
+}
 
 if (row === undefined) {
-  console.log(`| to ${other} | when the other was warmed up first | when this one was |\n| --- | --: | --: |`)
+  const count = Math.max(1, Math.trunc(Number(pairs)) || 8)
+  console.log(`| to ${other} | best tenth | median |\n| --- | --: | --: |`)
   for (const name of (await rowsOf(here)).keys()) {
     if (only !== undefined && !only.split(",").some((part) => name.includes(part.trim()))) continue
-    const [before, after] = ["other", "this"].map((first) => {
-      const { status, stdout } = spawnSync(
-        process.execPath,
-        [...process.execArgv, import.meta.filename, other, "--row", name, "--first", first, "--rounds", `${count}`],
-        { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }
-      )
-      if (status !== 0) process.exit(1)
-      return stdout.trim()
-    })
-    console.log(`| ${name} | ${before} | ${after} |`)
+    const [ours, theirs]: readonly [Array<number>, Array<number>] = [[], []]
+    for (let pair = 0; pair < count; pair++) {
+      const turns = [() => ours.push(...time(here, name)), () => theirs.push(...time(other, name))]
+      for (const turn of pair % 2 === 0 ? turns : turns.reverse()) turn()
+    }
+    const [best, middle] = [0.1, 0.5].map((share) => (quantile(ours, share) / quantile(theirs, share)).toFixed(2))
+    console.log(`| ${name} | ${best} | ${middle} |`)
   }
 } else {
-  const [ours, theirs] = [(await rowsOf(here)).get(row), (await rowsOf(other)).get(row)]
-  if (ours === undefined || theirs === undefined) throw new Error(`There is no row "${row}"`)
-  const runs = first === "this" ? [ours, theirs] : [theirs, ours]
-  const [one, two] = await interleave(runs, count, { warmUp: 1500, batch: 100 })
-  console.log((first === "this" ? ratio(one!, two!) : ratio(two!, one!)).toFixed(2))
+  const run = (await rowsOf(other)).get(row)
+  if (run === undefined) throw new Error(`There is no row "${row}"`)
+  const [samples] = await interleave([run], 40, { warmUp: 1000, batch: 25 })
+  console.log(JSON.stringify(samples))
 }
 process.exit(0)

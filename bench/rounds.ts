@@ -41,11 +41,15 @@ const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promi
   return Math.max(1, Math.round(count * batch / (performance.now() - start)))
 }
 
-export const median = (values: ReadonlyArray<number>): number => {
+/** The value that a share of all are below. */
+export const quantile = (values: ReadonlyArray<number>, share: number): number => {
+  const at = share * (values.length - 1)
   const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+  const [below, above] = [sorted[Math.floor(at)]!, sorted[Math.ceil(at)]!]
+  return below + (above - below) * (at - Math.floor(at))
 }
+
+export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
 
 /**
  * Gives, for each subject, the milliseconds of one run in each round.

@@ -94,26 +94,27 @@ export const giveResult = (self: AgentState, event: ResultGiven): AgentState =>
     })
     : self
 
-/** Counts a call of a called agent, which has its result, for an agent above it: in `calls`, but not in `succeeded`. */
-export const countCall = (self: AgentState, name: string): AgentState => ({
+/** Counts a call that has its result. A handoff that is carried out isn't one, whether this event or the takeover settles its call. */
+const counted = (run: RunRecord.Run, { name, outcome }: ToolCallSettled, isOwn: boolean): RunRecord.Run =>
+  outcome === "HandedOff" ? run : RunRecord.call(run, name, isOwn && outcome === "Succeeded")
+
+/** Counts a call of a called agent for an agent above it: in `calls`, but not in `succeeded`. */
+export const countCall = (self: AgentState, event: ToolCallSettled): AgentState => ({
   ...self,
-  run: RunRecord.call(self.run, name, false)
+  run: counted(self.run, event, false)
 })
 
 /** Takes in the result of a call, and whether the call ends its run. */
-export const settle = (
-  self: AgentState,
-  { callId, fatal, modelOutput, name, outcome, result }: ToolCallSettled
-): AgentState => {
+export const settle = (self: AgentState, event: ToolCallSettled): AgentState => {
+  const { callId, fatal, modelOutput, name, outcome, result } = event
   const state: Settled = {
     _tag: "Settled",
     outcome,
     result,
     ...(modelOutput === undefined ? undefined : { modelOutput })
   }
-  // A handoff doesn't count as a call of a tool, however its call is settled.
-  const counted = outcome === "HandedOff" ? self.run : RunRecord.call(self.run, name, outcome === "Succeeded")
-  const run = fatal === undefined ? counted : RunRecord.endBy(counted, { callId, name, reason: fatal })
+  const own = counted(self.run, event, true)
+  const run = fatal === undefined ? own : RunRecord.endBy(own, { callId, name, reason: fatal })
   const settled = withCallState(self, callId, state, run)
   if (settled === self) return self
   const before = callOf(self, callId)?.state

@@ -234,7 +234,7 @@ export const reduceAt = (self: AgentState, event: AgentEvent, depth: number): Ag
   const updated = moved(self, CallChange.withCallState(self, callId, { _tag: "Delegated", child }))
   if (updated === self) return self
   if (event._tag === "ConversationSummarized") return spendOnSummary(updated, event)
-  if (event._tag === "ToolCallSettled") return CallChange.countCall(updated, event.name)
+  if (event._tag === "ToolCallSettled") return CallChange.countCall(updated, event)
   return isUsed(event) ? spend(updated, event, false, stepsOf(event)) : updated
 }
 

@@ -41,8 +41,8 @@ export const Run = Schema.Struct({
  *   then.
  * - `steps` counts the answers of models, those of called agents included, and `usage` the tokens. `models` is the usage of each model that
  *   said its name.
- * - `calls` counts the events `ToolCallSettled` of each tool, except those of handoffs, and includes those of called agents. `succeeded`
- *   names the tools of successful calls, without those of called agents, even if the call is no longer in the conversation.
+ * - `calls` counts the events `ToolCallSettled` of each tool, those of called agents included, but not those of handoffs that are carried
+ *   out. `succeeded` names the tools of successful calls, without those of called agents, even if the call is no longer in the conversation.
  * - `iteration` counts the answers of the agent in control since it got its input or took over, but not blocked ones, which `steps` counts.
  *   `corrections` counts the answers that went back to the model, because they didn't fit the output schema or a guardrail asked for
  *   another.

@@ -144,6 +144,29 @@ describe("A handoff that leaves modes", () => {
       Effect.provide([models({ a: [handTo("b"), "summed up"], b: ["From b."] }), handlers])
     ))
 
+  it.effect("of a called agent counts for no budget, though a clean-up talks to the agent", () =>
+    Effect.gen(function*() {
+      const talking = Mode.make("own", {
+        invokable: true,
+        enter: () => Effect.void,
+        exit: () => Effect.asVoid(Effect.orDie(Mode.call("Sum up")))
+      })
+      const a = Agent.make("a", { modes: [talking], handoffs: [Handoff.to(b)] })
+      const { events, state } = yield* checked(
+        Agent.run(Agent.make("boss", { agents: [Agent.asTool(a)] }), "Hi"),
+        "boss"
+      )
+      assert.include(
+        events.flatMap((event) => event._tag === "ToolCallSettled" ? [`${event.name} ${event.outcome}`] : []),
+        "handoff_to_b HandedOff"
+      )
+      assert.deepStrictEqual(state.run.calls, { enter_own_mode: 1, a: 1 })
+    }).pipe(Effect.provide(models({
+      boss: [MockResponse.toolCall("a", { task: "Help" }, { id: "a" }), "Done."],
+      a: [enter, handTo("b"), "Summed up."],
+      b: ["From b."]
+    }))))
+
   it.effect("waits while a set-up that resumes talks to the agent", () =>
     Effect.gen(function*() {
       const chatty = Mode.make("own", {
