@@ -41,7 +41,7 @@ const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promi
   return Math.max(1, Math.round(count * batch / (performance.now() - start)))
 }
 
-/** The value that a share of all are below. */
+/** Returns the value below which a share, from 0 to 1, of the values are. */
 export const quantile = (values: ReadonlyArray<number>, share: number): number => {
   const at = share * (values.length - 1)
   const sorted = values.toSorted((a, b) => a - b)
