@@ -22,7 +22,7 @@ const { positionals: [folder], values: { instructions, only, pairs, row, runs } 
     only: { type: "string" },
     pairs: { type: "string", default: "8" },
     instructions: { type: "boolean", default: false },
-    // A process of its own times one row of the checkout in `folder`, or runs it so many times.
+    // For the processes that this script starts: the row of the checkout in `folder`, and how often it is run if it isn't timed.
     row: { type: "string" },
     runs: { type: "string" }
   }
@@ -67,6 +67,11 @@ if (!existsSync(join(other, "bench", "workloads.ts"))) {
   process.exit(2)
 }
 
+if (instructions && spawnSync("valgrind", ["--version"]).error !== undefined) {
+  console.error("--instructions needs valgrind, which isn't installed")
+  process.exit(2)
+}
+
 /** Times a row of a checkout in a process of its own, and gives the milliseconds of one run in each batch. */
 const time = (checkout: string, row: string): ReadonlyArray<number> => {
   const { status, stdout } = spawnSync(
@@ -90,7 +95,10 @@ const timeBoth = (row: string): ReadonlyArray<number> => {
 
 const valgrind = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--smc-check=all-non-file"]
 
-/** Counts the instructions of a process that runs a row so many times. Node has one thread then, so none does its work unseen. */
+/**
+ * Counts the instructions of a process that runs a row `runs` times. V8 compiles and collects garbage on the main thread then, so the count
+ * doesn't depend on how threads are scheduled.
+ */
 const count = async (checkout: string, row: string, runs: number): Promise<number> => {
   const node = [process.execPath, "--single-threaded", ...process.execArgv]
   const { stderr } = await promisify(execFile)("valgrind", [
@@ -107,8 +115,8 @@ const count = async (checkout: string, row: string, runs: number): Promise<numbe
 }
 
 /**
- * Gives the ratio of the instructions of one run. Two processes of each checkout run the row, one three times as often as the other: what
- * they need to start isn't in the difference.
+ * Gives the ratio of the instructions of one run. For each checkout, one process runs the row three times as often as another, and
+ * their counts are subtracted, so that the start isn't counted.
  */
 const countBoth = async (row: string): Promise<ReadonlyArray<number>> => {
   const runs = Math.ceil(500 / median(time(here, row)))
