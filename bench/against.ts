@@ -1,30 +1,28 @@
 /**
  * Compares this checkout with another one, row by row, and prints the ratio of their times. See README.md.
  *
- *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--pairs <number>] [--instructions]
+ *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--pairs <number>]
  */
-import { execFile, spawnSync } from "node:child_process"
+import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { parseArgs, promisify } from "node:util"
+import { parseArgs } from "node:util"
 import type * as Guardrails from "./guardrails.ts"
 import type * as MockModels from "./mockModel.ts"
 import type * as Modes from "./modes.ts"
-import { interleave, median, quantile } from "./rounds.ts"
+import { interleave, quantile } from "./rounds.ts"
 import type * as Troupe from "./troupe.ts"
 import type * as Windows from "./window.ts"
 import type * as Workloads from "./workloads.ts"
 
-const { positionals: [folder], values: { instructions, only, pairs, row, runs } } = parseArgs({
+const { positionals: [folder], values: { only, pairs, row } } = parseArgs({
   allowPositionals: true,
   options: {
     only: { type: "string" },
     pairs: { type: "string", default: "8" },
-    instructions: { type: "boolean", default: false },
-    // For the processes that this script starts: the row of the checkout in `folder`, and how often it is run if it isn't timed.
-    row: { type: "string" },
-    runs: { type: "string" }
+    // For the processes that this script starts: the row of the checkout in `folder`.
+    row: { type: "string" }
   }
 })
 if (folder === undefined) {
@@ -67,11 +65,6 @@ if (!existsSync(join(other, "bench", "workloads.ts"))) {
   process.exit(2)
 }
 
-if (instructions && spawnSync("valgrind", ["--version"]).error !== undefined) {
-  console.error("--instructions needs valgrind, which isn't installed")
-  process.exit(2)
-}
-
 /** Times a row of a checkout in a process of its own, and gives the milliseconds of one run in each batch. */
 const time = (checkout: string, row: string): ReadonlyArray<number> => {
   const { status, stdout } = spawnSync(
@@ -83,65 +76,23 @@ const time = (checkout: string, row: string): ReadonlyArray<number> => {
   return JSON.parse(stdout) as ReadonlyArray<number>
 }
 
-/** Times a row of both checkouts in turns, and gives the ratios of the best tenth of the batches and of their medians. */
-const timeBoth = (row: string): ReadonlyArray<number> => {
-  const [ours, theirs]: readonly [Array<number>, Array<number>] = [[], []]
-  for (let pair = 0; pair < (Math.trunc(Number(pairs)) || 8); pair++) {
-    const turns = [() => ours.push(...time(here, row)), () => theirs.push(...time(other, row))]
-    for (const turn of pair % 2 === 0 ? turns : turns.reverse()) turn()
-  }
-  return [0.1, 0.5].map((share) => quantile(ours, share) / quantile(theirs, share))
-}
-
-const valgrind = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null", "--smc-check=all-non-file"]
-
-/**
- * Counts the instructions of a process that runs a row `runs` times. V8 compiles and collects garbage on the main thread then, so the count
- * doesn't depend on how threads are scheduled.
- */
-const count = async (checkout: string, row: string, runs: number): Promise<number> => {
-  const node = [process.execPath, "--single-threaded", ...process.execArgv]
-  const { stderr } = await promisify(execFile)("valgrind", [
-    ...valgrind,
-    ...node,
-    import.meta.filename,
-    checkout,
-    "--row",
-    row,
-    "--runs",
-    `${runs}`
-  ])
-  return Number(/I +refs: +([\d,]+)/.exec(stderr)?.[1]?.replaceAll(",", ""))
-}
-
-/**
- * Gives the ratio of the instructions of one run. For each checkout, one process runs the row three times as often as another, and
- * their counts are subtracted, so that the start isn't counted.
- */
-const countBoth = async (row: string): Promise<ReadonlyArray<number>> => {
-  const runs = Math.ceil(500 / median(time(here, row)))
-  const [ours, theirs] = await Promise.all(
-    [here, other].map(async (checkout) => await count(checkout, row, 3 * runs) - await count(checkout, row, runs))
-  )
-  return [ours! / theirs!]
-}
-
 if (row === undefined) {
-  console.log(`| to ${other} | ${instructions ? "instructions |" : "best tenth | median |"}`)
-  console.log(instructions ? "| --- | --: |" : "| --- | --: | --: |")
+  const count = Math.max(1, Math.trunc(Number(pairs)) || 8)
+  console.log(`| to ${other} | best tenth | median |\n| --- | --: | --: |`)
   for (const name of (await rowsOf(here)).keys()) {
     if (only !== undefined && !only.split(",").some((part) => name.includes(part.trim()))) continue
-    const ratios = instructions ? await countBoth(name) : timeBoth(name)
-    console.log(`| ${name} | ${ratios.map((each) => each.toFixed(2)).join(" | ")} |`)
+    const [ours, theirs]: readonly [Array<number>, Array<number>] = [[], []]
+    for (let pair = 0; pair < count; pair++) {
+      const turns = [() => ours.push(...time(here, name)), () => theirs.push(...time(other, name))]
+      for (const turn of pair % 2 === 0 ? turns : turns.reverse()) turn()
+    }
+    const [best, middle] = [0.1, 0.5].map((share) => (quantile(ours, share) / quantile(theirs, share)).toFixed(2))
+    console.log(`| ${name} | ${best} | ${middle} |`)
   }
 } else {
   const run = (await rowsOf(other)).get(row)
   if (run === undefined) throw new Error(`There is no row "${row}"`)
-  if (runs === undefined) {
-    const [samples] = await interleave([run], 40, { warmUp: 1000, batch: 25 })
-    console.log(JSON.stringify(samples))
-  } else {
-    for (let done = 0; done < Number(runs); done++) await run()
-  }
+  const [samples] = await interleave([run], 40, { warmUp: 1000, batch: 25 })
+  console.log(JSON.stringify(samples))
 }
 process.exit(0)
