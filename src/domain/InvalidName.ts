@@ -16,7 +16,7 @@ export const hasHalfPair = (text: string): boolean => /\p{Surrogate}/u.test(text
 
 /** Says what kind of name is meant. */
 const nameOf = (what: What): string =>
-  `The ${what === "session" ? "id" : "name"} of ${what === "agent" || what === "entity" ? "an" : "a"} ${what}`
+  `The ${what === "session" ? "id" : "name"} of ${/^[ae]/.test(what) ? "an" : "a"} ${what}`
 
 /**
  * Error for an invalid name: an empty name of an agent, a mode or a guardrail, a name of a tool that providers refuse, or a name of an entity
@@ -32,9 +32,10 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
   if (what === "tool") {
     return `A tool can't have the name "${name}": providers accept 1 to 64 letters, digits, "_" and "-"`
   }
-  if (what === "entity" && name !== "") return `The name of an entity can't have a "/": ${JSON.stringify(name)}`
-  if (name !== "") return `The id of a session can't have half of a surrogate pair: ${JSON.stringify(name)}`
-  return `${nameOf(what)} can't be empty`
+  if (name === "") return `${nameOf(what)} can't be empty`
+  return `${nameOf(what)} can't have ${what === "entity" ? "a \"/\"" : "half of a surrogate pair"}: ${
+    JSON.stringify(name)
+  }`
 }) {}
 
 /** Returns a name, empty or not. Throws a `TypeError` if it isn't a text. */
