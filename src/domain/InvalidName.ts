@@ -54,8 +54,8 @@ export const toolNamed = (name: string): string => {
 }
 
 /**
- * Returns the name of an entity on a cluster. It stands before ids, with a slash between them, so it can't have one itself, and can't be
- * empty: it throws `InvalidName` then.
+ * Returns the name of an entity on a cluster. Throws `InvalidName` if it is empty or has a slash: the name stands before ids, with a slash
+ * between them.
  */
 export const entityNamed = <Name extends string>(name: Name): Name => {
   if (named("entity", name).includes("/")) throw new InvalidName({ what: "entity", name })
