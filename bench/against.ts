@@ -77,10 +77,19 @@ const time = (checkout: string, row: string): ReadonlyArray<number> => {
 }
 
 if (row === undefined) {
-  const count = Math.max(1, Math.trunc(Number(pairs)) || 8)
+  const count = Number(pairs)
+  if (!Number.isInteger(count) || count < 1) {
+    console.error(`--pairs is "${pairs}", not a whole number from 1 on`)
+    process.exit(2)
+  }
+  const all = [...(await rowsOf(here)).keys()]
+  const names = all.filter((name) => only === undefined || only.split(",").some((part) => name.includes(part.trim())))
+  if (names.length === 0) {
+    console.error(`No row has "${only}" in its name; there are: ${all.join("; ")}`)
+    process.exit(2)
+  }
   console.log(`| to ${other} | best tenth | median |\n| --- | --: | --: |`)
-  for (const name of (await rowsOf(here)).keys()) {
-    if (only !== undefined && !only.split(",").some((part) => name.includes(part.trim()))) continue
+  for (const name of names) {
     const [ours, theirs]: readonly [Array<number>, Array<number>] = [[], []]
     for (let pair = 0; pair < count; pair++) {
       const turns = [() => ours.push(...time(here, name)), () => theirs.push(...time(other, name))]

@@ -91,8 +91,8 @@ export type { FromOptions } from "./run/RunStart.ts"
  * of one name can be reached by handoffs, and `AmbiguousTool` if agents that run together have different tools of one name. Throws
  * `InvalidParams` if a parameter of a tool, or a part of `output`, can't be written as JSON.
  *
- * Agents in `Handoff.suspend` are checked when the agent first runs or a session of it is made: if they have such an error, the run or
- * `Session.make` dies with it.
+ * Agents in `Handoff.suspend` are checked when the agent first runs, a session of it is made, or the layer of its conversations on a cluster
+ * is built: if they have such an error, the run, `Session.make` or the layer dies with it.
  *
  * @category constructors
  * @since 0.1.0
