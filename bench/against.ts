@@ -3,7 +3,8 @@
  *
  *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--pairs <number>]
  */
-import { spawnSync } from "node:child_process"
+import { fork } from "node:child_process"
+import { once } from "node:events"
 import { existsSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -11,7 +12,7 @@ import { parseArgs } from "node:util"
 import type * as Guardrails from "./guardrails.ts"
 import type * as MockModels from "./mockModel.ts"
 import type * as Modes from "./modes.ts"
-import { interleave, quantile } from "./rounds.ts"
+import { type Batch, inTurns, quantile, ratio, warmUp } from "./rounds.ts"
 import type * as Troupe from "./troupe.ts"
 import type * as Windows from "./window.ts"
 import type * as Workloads from "./workloads.ts"
@@ -65,15 +66,38 @@ if (!existsSync(join(other, "bench", "workloads.ts"))) {
   process.exit(2)
 }
 
-/** Times a row of a checkout in a process of its own, and gives the milliseconds of one run in each batch. */
-const time = (checkout: string, row: string): ReadonlyArray<number> => {
-  const { status, stdout } = spawnSync(
-    process.execPath,
-    [...process.execArgv, import.meta.filename, checkout, "--row", row],
-    { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }
-  )
-  if (status !== 0) process.exit(1)
-  return JSON.parse(stdout) as ReadonlyArray<number>
+/** A row of a checkout, warmed up in a process of its own. */
+interface Timed {
+  readonly batch: Batch
+  readonly stop: () => void
+}
+
+const start = async (checkout: string, row: string): Promise<Timed> => {
+  const child = fork(import.meta.filename, [checkout, "--row", row])
+  child.on("exit", (status) => {
+    if (!child.killed) {
+      console.error(`"${row}" of ${checkout} ended with ${status}`)
+      process.exit(1)
+    }
+  })
+  const answer = (): Promise<unknown> => new Promise((resolve) => child.once("message", resolve))
+  await answer()
+  return {
+    batch: async () => {
+      child.send("batch")
+      return Number(await answer())
+    },
+    stop: () => child.kill()
+  }
+}
+
+/** Times a row of both checkouts in turns, in a new process for each, and gives the ratio of their times. */
+const pair = async (row: string, isOtherFirst: boolean): Promise<number> => {
+  const checkouts = isOtherFirst ? [other, here] : [here, other]
+  const timed = await Promise.all(checkouts.map((checkout) => start(checkout, row)))
+  const [first, second] = await inTurns(timed.map(({ batch }) => batch), 80)
+  for (const { stop } of timed) stop()
+  return isOtherFirst ? ratio(second!, first!) : ratio(first!, second!)
 }
 
 if (row === undefined) {
@@ -88,20 +112,19 @@ if (row === undefined) {
     console.error(`No row has "${only}" in its name; there are: ${all.join("; ")}`)
     process.exit(2)
   }
-  console.log(`| to ${other} | best tenth | median |\n| --- | --: | --: |`)
+  console.log(`| to ${other} | median | least | greatest |\n| --- | --: | --: | --: |`)
   for (const name of names) {
-    const [ours, theirs]: readonly [Array<number>, Array<number>] = [[], []]
-    for (let pair = 0; pair < count; pair++) {
-      const turns = [() => ours.push(...time(here, name)), () => theirs.push(...time(other, name))]
-      for (const turn of pair % 2 === 0 ? turns : turns.reverse()) turn()
-    }
-    const [best, middle] = [0.1, 0.5].map((share) => (quantile(ours, share) / quantile(theirs, share)).toFixed(2))
-    console.log(`| ${name} | ${best} | ${middle} |`)
+    const ratios: Array<number> = []
+    for (let turn = 0; turn < count; turn++) ratios.push(await pair(name, turn % 2 === 1))
+    console.log(`| ${name} | ${[0.5, 0, 1].map((share) => quantile(ratios, share).toFixed(2)).join(" | ")} |`)
   }
 } else {
   const run = (await rowsOf(other)).get(row)
   if (run === undefined) throw new Error(`There is no row "${row}"`)
-  const [samples] = await interleave([run], 40, { warmUp: 1000, batch: 25 })
-  console.log(JSON.stringify(samples))
+  const batch = await warmUp(run, { warmUp: 4000, batch: 25 })
+  const tell = (message: unknown) => new Promise<void>((resolve) => process.send!(message, () => resolve()))
+  process.on("message", () => void batch().then(tell))
+  await tell("warm")
+  await once(process, "disconnect")
 }
 process.exit(0)

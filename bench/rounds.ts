@@ -30,15 +30,27 @@ const time = async (run: () => Promise<void>, count: number): Promise<number> =>
   return result.latency.mean
 }
 
-/** Runs for a while, and gives how often one batch is to run. */
-const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promise<number> => {
+/** Times one batch, and gives the milliseconds of one run in it. */
+export type Batch = () => Promise<number>
+
+/**
+ * Warms a subject up, and gives the batch that times it.
+ *
+ * The young generation is collected before each batch. A full collection would also throw away the optimized code that refers to
+ * anything that is gone, and the batch would time how that is made again.
+ */
+export const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promise<Batch> => {
   const start = performance.now()
-  let count = 0
+  let runs = 0
   do {
     await run()
-    count++
+    runs++
   } while (performance.now() < start + warmUp)
-  return Math.max(1, Math.round(count * batch / (performance.now() - start)))
+  const count = Math.max(1, Math.round(runs * batch / (performance.now() - start)))
+  return () => {
+    collectGarbage({ type: "minor" })
+    return time(run, count)
+  }
 }
 
 /** Returns the value below which a share, from 0 to 1, of the values are. */
@@ -51,28 +63,30 @@ export const quantile = (values: ReadonlyArray<number>, share: number): number =
 
 export const median = (values: ReadonlyArray<number>): number => quantile(values, 0.5)
 
-/**
- * Gives, for each subject, the milliseconds of one run in each round.
- *
- * The young generation is collected before each batch. A full collection would also throw away the optimized code that refers to
- * anything that is gone, and the batch would time how that is made again.
- */
+/** Gives, for each batch, the milliseconds of one run in each round. */
+export const inTurns = async (
+  batches: ReadonlyArray<Batch>,
+  rounds: number
+): Promise<ReadonlyArray<ReadonlyArray<number>>> => {
+  const samples: ReadonlyArray<Array<number>> = batches.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < batches.length; turn++) {
+      const at = (round + turn) % batches.length
+      samples[at]!.push(await batches[at]!())
+    }
+  }
+  return samples
+}
+
+/** Warms subjects up, and gives, for each, the milliseconds of one run in each round. */
 export const interleave = async (
   runs: ReadonlyArray<() => Promise<void>>,
   rounds: number,
   times: Times
 ): Promise<ReadonlyArray<ReadonlyArray<number>>> => {
-  const counts: Array<number> = []
-  for (const run of runs) counts.push(await warmUp(run, times))
-  const samples: ReadonlyArray<Array<number>> = runs.map(() => [])
-  for (let round = 0; round < rounds; round++) {
-    for (let turn = 0; turn < runs.length; turn++) {
-      const at = (round + turn) % runs.length
-      collectGarbage({ type: "minor" })
-      samples[at]!.push(await time(runs[at]!, counts[at]!))
-    }
-  }
-  return samples
+  const batches: Array<Batch> = []
+  for (const run of runs) batches.push(await warmUp(run, times))
+  return inTurns(batches, rounds)
 }
 
 /** The ratio of two subjects: the median of those of the single rounds. */

@@ -32,7 +32,7 @@ export type InForm<A> = Readonly<Made<A>>
 
 /** The messages of a conversation. */
 export class Projection {
-  readonly #messages: Array<Prompt.Message>
+  #messages: Array<Prompt.Message>
   /** Requests to a model that isn't native make none. */
   #made: Map<object, Made<unknown>> | undefined = undefined
   /** How many of the first messages other conversations have too. */
@@ -53,7 +53,9 @@ export class Projection {
 
   /** Adds messages. */
   add(messages: ReadonlyArray<Prompt.Message>): void {
-    for (const message of messages) this.#messages.push(message)
+    // An array that grows from nothing would have room for 16 messages more.
+    if (this.#messages.length === 0) this.#messages = messages.slice()
+    else for (const message of messages) this.#messages.push(message)
   }
 
   /** Copies the first messages, behind a system message if there is one. */

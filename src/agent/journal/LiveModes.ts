@@ -9,6 +9,7 @@ import type { ModeFrame } from "../../domain/StateSchema.ts"
 import type { Enterable } from "../../modes/Host.ts"
 import type { ModeEntry } from "../definition/AgentDefinition.ts"
 import type { SetUpOperations } from "./OperationsUnderWay.ts"
+import { Slot } from "./Slot.ts"
 
 /**
  * A mode that is set up. `context` holds the services of the program, if the program entered a mode that isn't the agent's own. `found` are
@@ -40,7 +41,7 @@ export interface LiveModes {
 export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   open: [],
   holder,
-  slots: [],
+  slots: Slot.places(),
   atWork: undefined
 })
 

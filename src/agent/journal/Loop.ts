@@ -21,8 +21,9 @@ import type { Known } from "../rules/Known.ts"
 import type { Journal } from "./Journal.ts"
 import * as LiveModes from "./LiveModes.ts"
 import * as ModelRequest from "./ModelRequest.ts"
+import { Slot } from "./Slot.ts"
 
-export { Slot } from "./Slot.ts"
+export { Slot }
 
 /**
  * What runs loops, for code that runs within one. `runCalled` runs the agent that answers a call, and returns its state when it stopped,
@@ -50,11 +51,13 @@ export class Loop {
   /** The conversation that modes are entered in. */
   readonly host: Enterable
   /** What `Slot`s keep here. */
-  readonly slots: Array<unknown> = []
+  readonly slots = Slot.places()
   /** What has ended and has no event yet. */
   finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster
   readonly #before: AgentState
+  /** The path of the agent that was in control last: all its events share it. */
+  #path: AgentEvent["path"] | undefined = undefined
   constructor(
     journal: Journal,
     runner: Runner,
@@ -91,7 +94,13 @@ export class Loop {
     return first.name === agent ? first : agents.get(agent) ?? first
   }
   get path(): AgentEvent["path"] {
-    return pathOf(this, this.definition)
+    return this.pathTo(this.definition.name)
+  }
+  /** The path if an agent is in control. */
+  pathTo(name: string): AgentEvent["path"] {
+    const last = this.#path
+    if (last?.[last.length - 1] === name) return last
+    return this.#path = this.parent === undefined ? [name] : [...this.parent.path, name]
   }
   /** What is under way in this agent. */
   get underway(): Underway.Place | undefined {
@@ -117,9 +126,6 @@ export class Loop {
       Underway.latest(underway, "ModeExiting") !== undefined
   }
 }
-
-const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
-  parent === undefined ? [name] : [...parent.path, name]
 
 /** Returns what a decision is made of. `deciding` leads to the agent that decides: the loop's own, or one that it has called. */
 export const known = (self: Loop, deciding = self.calls): Known => {
@@ -168,7 +174,7 @@ const startOf = (self: Loop, inControl: Definition, started: RunStarted, sequenc
   const { journal, state: { conversation: { turns }, steps } } = self
   const step = started.input === undefined ? self.step : 0
   const position = { turns: turns.length, steps, ...(self.parent === undefined ? journal.logged : undefined) }
-  return eventOf(self, { ...started, position }, pathOf(self, inControl), step, sequence, now(self))
+  return eventOf(self, { ...started, position }, self.pathTo(inControl.name), step, sequence, now(self))
 }
 
 /** Emits that a run starts or continues, with an agent in control. */

@@ -11,8 +11,12 @@ export interface Keeping {
 
 /** A place in every loop for one module's private data: a cache, or something live. In a loop's `live`, it outlasts a run of a session. */
 export class Slot<A> {
-  static #count = 0
-  readonly #at = Slot.#count++
+  static readonly #empty: Array<undefined> = []
+  readonly #at = Slot.#empty.push(undefined) - 1
+  /** Makes an empty place for each slot. An array that grows as it is written to would have room for many more. */
+  static places(): Array<unknown> {
+    return Slot.#empty.slice()
+  }
   get({ slots }: Keeping): A | undefined {
     // Only this slot writes to its place.
     return slots[this.#at] as A | undefined

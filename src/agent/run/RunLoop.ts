@@ -168,16 +168,20 @@ const runInControl = (
     )
   })
 
+/** Repeats the run of an agent while another model must be asked. */
+const untilModelStays = (
+  agent: Effect.Effect<Decision | undefined, unknown, unknown>
+): Effect.Effect<Decision, unknown, unknown> =>
+  Effect.flatMap(agent, (last) => last === undefined ? untilModelStays(agent) : Effect.succeed(last))
+
 /** Runs a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
 export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
   const agent = runInControl(loop, extent, { hasStepped: false })
-  const again = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
-    last === undefined ? Effect.flatMap(agent, again) : Effect.succeed(last)
   const goOn = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
     last === undefined
       ? Effect.flatMap(agent, goOn)
       : last._tag === "HandOver" && extent === "Run"
-      ? Effect.flatMap(Telemetry.handoffSpan(loop, Effect.flatMap(agent, again)), goOn)
+      ? Effect.flatMap(Telemetry.handoffSpan(loop, untilModelStays(agent)), goOn)
       : Effect.succeed(last)
   return Effect.flatMap(agent, goOn)
 }

@@ -229,10 +229,11 @@ export const callIds = (self: Conversation): ReadonlyArray<string> =>
  * Copies a list of turns with one more.
  *
  * `concat` copies a long list in one piece, and leaves no unused room behind the copy. For a short list the call of `concat` costs more than
- * the copy. `toSpliced` is up to 100 times as slow for lists that V8 takes for lists with holes, such as those of `flat`.
+ * the copy. `toSpliced` is up to 100 times as slow for lists that V8 takes for lists with holes, such as those of `flat`. The first turn has
+ * no list to copy: a copy of an empty list would leave room for 16 turns.
  */
 const withOneMore = (turns: ReadonlyArray<Turn>, turn: Turn): Array<Turn> =>
-  turns.length < 32 ? [...turns, turn] : turns.concat([turn])
+  turns.length === 0 ? [turn] : turns.length < 32 ? [...turns, turn] : turns.concat([turn])
 
 /** Appends a turn as `append` does, but doesn't check the ids of its calls: they must be unique already. */
 export const appendUnchecked = (self: Conversation, turn: Turn): Conversation => {

@@ -36,22 +36,21 @@ const answerTo = <A>(
   take: (answer: Counted) => A
 ): Effect.Effect<A, unknown, unknown> => {
   const progress: Attempts.RequestProgress = { attempts: 0, arriving: undefined, window: prompt.window, held }
-  const answering = Effect.catch(
-    Attempts.askOften(loop, { request, prompt }, progress),
-    (error) => {
+  return Effect.matchEffect(Attempts.askOften(loop, { request, prompt }, progress), {
+    onFailure: (error) => {
       const { attempts } = progress
       if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
       return Effect.fail(
         new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
       )
+    },
+    onSuccess: (answer) => {
+      // An answer that guardrails block isn't emitted, and its usage counts all the same.
+      const { model, usage } = answer
+      ModelRequest.end(loop, answer)
+      Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
+      return Effect.succeed(take({ ...answer, counted: prompt.counted }))
     }
-  )
-  return Effect.map(answering, (answer) => {
-    // An answer that guardrails block isn't emitted, and its usage counts all the same.
-    const { model, usage } = answer
-    ModelRequest.end(loop, answer)
-    Loop.keepAnswer(loop, { usage, ...(model === undefined ? undefined : { model }) })
-    return take({ ...answer, counted: prompt.counted })
   })
 }
 

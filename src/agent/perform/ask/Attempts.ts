@@ -39,14 +39,14 @@ const streamed = (
   options: Options,
   asked: ModelRequest.ModelRequest,
   progress: RequestProgress
-): Effect.Effect<Answer.Answer, AiError.AiError, unknown> => {
+): Effect.Effect<void, AiError.AiError, unknown> => {
   const { held } = progress
   const answer = Answer.begin()
   progress.arriving = answer
   const { path, step } = loop
   const where: Loop.Where = { path, step }
   if (held !== undefined) held.answer = answer
-  const taking = ModelPort.stream(fiber, options.prompt, options.request, asked, (parts) => {
+  return ModelPort.stream(fiber, options.prompt, options.request, asked, (parts) => {
     const at = Loop.now(loop)
     for (const part of parts) {
       if (part.type === "error") return Effect.fail(brokenOff(part.error))
@@ -56,15 +56,7 @@ const streamed = (
     }
     return loop.journal.isBehind() ? loop.journal.flush : undefined
   })
-  return Effect.map(taking, () => Answer.finish(answer))
 }
-
-const whole = (
-  fiber: Fiber.Fiber<unknown, unknown>,
-  { prompt, request }: Options,
-  asked: ModelRequest.ModelRequest
-): Effect.Effect<Answer.Answer, AiError.AiError, unknown> =>
-  Effect.map(ModelPort.generate(fiber, prompt, request, asked), Answer.fromParts)
 
 /** What a model is asked: the messages that are sent, and the tools and request settings beside them. */
 export interface Options {
@@ -106,8 +98,12 @@ const isFree = ({ reason }: AiError.AiError, { arriving }: RequestProgress): boo
   (arriving === undefined || !Answer.hasBegun(arriving)) &&
   (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
 
-/** Makes one attempt. It emits the start and a failure; the request emits the answer. */
-const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =>
+/** Sends a request, and emits that it started. The answer is in the result if it comes as a whole, and otherwise it is `arriving`. */
+const send = (
+  loop: Loop.Loop,
+  options: Options,
+  progress: RequestProgress
+): Effect.Effect<ModelPort.Whole | void, AiError.AiError, unknown> =>
   Effect.withFiber((fiber) => {
     const { journal } = loop
     const { window } = progress
@@ -121,21 +117,31 @@ const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =
     const asked = ModelRequest.begin(loop, fiber, journal.clock, at, sent)
     ChatContent.asked(loop, asked)
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
-    if (!journal.isObserved) return whole(fiber, options, asked)
+    const whole = () => ModelPort.generate(fiber, options.prompt, options.request, asked)
+    if (!journal.isObserved) return whole()
     return Effect.andThen(
       journal.flush,
-      Effect.suspend(() =>
-        journal.isStreaming ? streamed(fiber, loop, options, asked, progress) : whole(fiber, options, asked)
-      )
+      Effect.suspend(() => journal.isStreaming ? streamed(fiber, loop, options, asked, progress) : whole())
     )
-  }).pipe(
-    Effect.catch((error: AiError.AiError) => {
+  })
+
+/** Makes one attempt. It emits the start and a failure; the request emits the answer. */
+const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =>
+  Effect.matchEffect(send(loop, options, progress), {
+    onFailure: (error) => {
       HeldBack.drop(progress.held)
       if (isFree(error, progress)) Loop.keepAnswer(loop, undefined)
       Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
       return Effect.andThen(loop.journal.flush, Effect.fail(error))
-    })
-  )
+    },
+    onSuccess: (whole) => {
+      const { arriving } = progress
+      // `send` says when there is a whole answer.
+      return Effect.succeed(
+        arriving === undefined ? Answer.fromParts((whole as ModelPort.Whole).content) : Answer.finish(arriving)
+      )
+    }
+  })
 
 /**
  * Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. The schedule applies only to

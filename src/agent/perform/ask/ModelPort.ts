@@ -145,18 +145,21 @@ const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageMo
 const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.LanguageModel) =>
   NativeModel.of(model, fiber.context as Context.Context<never>)
 
+/** An answer as a whole. */
+export interface Whole {
+  readonly content: Read
+}
+
 /** Asks for an answer as a whole. */
 export const generate = (
   fiber: Fiber.Fiber<unknown, unknown>,
   sent: RequestMessages,
   request: Request,
   asked: ModelRequest
-): Effect.Effect<ReadonlyArray<Incoming>, AiError.AiError, unknown> => {
+): Effect.Effect<Whole, AiError.AiError, unknown> => {
   const model = modelIn(fiber)
   const native = nativeOf(fiber, model)
-  if (native === undefined) {
-    return Effect.map(send(model, model.generateText(optionsOf(sent, request))), ({ content }) => content)
-  }
+  if (native === undefined) return send(model, model.generateText(optionsOf(sent, request)))
   return inSpan(
     fiber,
     asked,
@@ -165,7 +168,7 @@ export const generate = (
         native.generateText(new NativeRequest(sent, request, span)),
         (parts) => readWhole(parts, request)
       )
-      return span === undefined ? reading : Effect.map(reading, (read) => annotated(span, read))
+      return Effect.map(reading, (read) => ({ content: span === undefined ? read : annotated(span, read) }))
     }
   )
 }
