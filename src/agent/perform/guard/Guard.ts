@@ -91,8 +91,13 @@ export const guardAt = (definition: Definition, stage: "toolCall" | "toolResult"
   definition.guardrails[stage].length === 0 ? undefined : guardOf(definition)
 
 /** Returns what performs the guardrails of agents, if one of them has any. */
-const guardOfAny = (judges: ReadonlyArray<Definition>): Guard | undefined =>
-  judges.map(guardOf).find((guard) => guard !== undefined)
+const guardOfAny = (judges: ReadonlyArray<Definition>): Guard | undefined => {
+  for (const judge of judges) {
+    const guard = guardOf(judge)
+    if (guard !== undefined) return guard
+  }
+  return undefined
+}
 
 /** Emits an input, and lets the guardrails of the agents that read it judge it, if one of them has any (`Guard.emitInput`). */
 export const emitInput: Guard["emitInput"] = (loop, judges, input, foresee, told) => {
