@@ -39,7 +39,9 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 }) {}
 
 /** Returns a name, empty or not. Throws a `TypeError` if it isn't a text. */
-export const textNamed = (what: What, name: string): string => Wanted.textGiven(nameOf(what), name)
+export const textNamed = (what: What, name: string): string =>
+  // Each new conversation checks a name, so nothing is put into words before it is needed.
+  typeof name === "string" ? name : Wanted.textGiven(nameOf(what), name)
 
 /** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it isn't a text. */
 export const named = (what: What, name: string): string => {
