@@ -163,8 +163,9 @@ export const release = (
   before: Effect.Effect<void>
 ): Effect.Effect<void> => {
   const made = models.get(loop)
+  if (made === undefined) return before
   models.set(loop, undefined)
-  return made === undefined ? before : Effect.andThen(before, Scope.close(made.scope, exit))
+  return Effect.andThen(before, Scope.close(made.scope, exit))
 }
 
 /**

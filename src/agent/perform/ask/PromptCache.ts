@@ -135,7 +135,8 @@ const caches = new Slot<Kept<PromptCache>>()
 const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
   const [first] = turns
   if (first === undefined) return new PromptCache()
-  const alive = ByFirstTurn.of<PromptCache>(first).filter((kept) => held(kept) !== undefined)
+  const known = ByFirstTurn.of<PromptCache>(first)
+  const alive = known.length === 0 ? known : known.filter((kept) => held(kept) !== undefined)
   let best: PromptCache | undefined
   let common = 0
   for (const kept of alive) {
@@ -166,8 +167,9 @@ export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
 
 /** Lets the cache of a session's conversation be referenced weakly until its next run, which makes it again if it was collected. */
 export const rest = ({ live }: Loop): void => {
+  if (live.holder === undefined) return
   const kept = caches.get(live)
-  if (!(kept instanceof PromptCache) || live.holder === undefined || !kept.isLarge) return
+  if (!(kept instanceof PromptCache) || !kept.isLarge) return
   const put = (weak: WeakRef<PromptCache> | undefined): void => {
     if (live.atWork === undefined && caches.get(live) === kept) caches.set(live, weak)
   }
