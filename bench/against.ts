@@ -92,12 +92,12 @@ const start = async (checkout: string, row: string): Promise<Timed> => {
 }
 
 /** Times a row of both checkouts in turns, in a new process for each, and gives the ratio of their times. */
-const pair = async (row: string, isOtherFirst: boolean): Promise<number> => {
-  const checkouts = isOtherFirst ? [other, here] : [here, other]
-  const timed = await Promise.all(checkouts.map((checkout) => start(checkout, row)))
-  const [first, second] = await inTurns(timed.map(({ batch }) => batch), 80)
-  for (const { stop } of timed) stop()
-  return isOtherFirst ? ratio(second!, first!) : ratio(first!, second!)
+const pair = async (row: string): Promise<number> => {
+  const [ours, theirs] = await Promise.all([start(here, row), start(other, row)])
+  const [first, second] = await inTurns([ours.batch, theirs.batch], 80)
+  ours.stop()
+  theirs.stop()
+  return ratio(first!, second!)
 }
 
 if (row === undefined) {
@@ -115,7 +115,7 @@ if (row === undefined) {
   console.log(`| to ${other} | median | least | greatest |\n| --- | --: | --: | --: |`)
   for (const name of names) {
     const ratios: Array<number> = []
-    for (let turn = 0; turn < count; turn++) ratios.push(await pair(name, turn % 2 === 1))
+    for (let turn = 0; turn < count; turn++) ratios.push(await pair(name))
     console.log(`| ${name} | ${[0.5, 0, 1].map((share) => quantile(ratios, share).toFixed(2)).join(" | ")} |`)
   }
 } else {

@@ -28,11 +28,14 @@ export const counted = (count: number, thing: string): string => `${count} ${thi
 export const listOf = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "none" : names.map((name) => `"${name}"`).join(", ")
 
+/** Puts the article before a noun: "an agent", "a tool". */
+export const oneOf = (noun: string): string => `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`
+
 /** Describes a value that has the wrong type, and says how to get the right one from it. */
 export const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
   if (Result.isResult(u)) return "a Result: get its value with `Effect.fromResult` or `Result.getOrThrow`"
   if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect: get its value with `yield*`"
   if (u === undefined || u === null) return String(u)
-  return Array.isArray(u) ? "an array" : `${/^[aeiou]/.test(typeof u) ? "an" : "a"} ${typeof u}`
+  return oneOf(Array.isArray(u) ? "array" : typeof u)
 }

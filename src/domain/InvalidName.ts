@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { oneOf } from "./Described.ts"
 import { ErrorClass } from "./ErrorClass.ts"
 import * as ToolName from "./ToolName.ts"
 import * as Wanted from "./Wanted.ts"
@@ -15,8 +16,7 @@ type What = typeof What.Type
 export const hasHalfPair = (text: string): boolean => /\p{Surrogate}/u.test(text)
 
 /** Says what kind of name is meant. */
-const nameOf = (what: What): string =>
-  `The ${what === "session" ? "id" : "name"} of ${/^[ae]/.test(what) ? "an" : "a"} ${what}`
+const nameOf = (what: What): string => `The ${what === "session" ? "id" : "name"} of ${oneOf(what)}`
 
 /**
  * Error for an invalid name: an empty name of an agent, a mode or a guardrail, a name of a tool that providers refuse, or a name of an entity
@@ -40,7 +40,7 @@ export class InvalidName extends ErrorClass<InvalidName>("troupe/domain")("Inval
 
 /** Returns a name, empty or not. Throws a `TypeError` if it isn't a text. */
 export const textNamed = (what: What, name: string): string =>
-  // Each new conversation checks a name, so nothing is put into words before it is needed.
+  // Each new state checks its agent's name, so the error's text is built only if the check fails.
   typeof name === "string" ? name : Wanted.textGiven(nameOf(what), name)
 
 /** Returns the name of something. Throws `InvalidName` if it is empty, and a `TypeError` if it isn't a text. */

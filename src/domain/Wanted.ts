@@ -6,7 +6,7 @@
  */
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import { kindOf } from "./Described.ts"
+import { kindOf, oneOf } from "./Described.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
@@ -29,7 +29,7 @@ export const text = wanted("text", Predicate.isString)
 const wantedGiven =
   <A>(kind: string, is: (given: unknown) => given is A) => <B extends A>(what: string, given: B): B => {
     if (is(given)) return given
-    throw new TypeError(`${what} is ${kindOf(given)}, not ${/^[aeiou]/i.test(kind) ? "an" : "a"} ${kind}`)
+    throw new TypeError(`${what} is ${kindOf(given)}, not ${oneOf(kind)}`)
   }
 
 /** Returns a text that a program gave, or throws. */

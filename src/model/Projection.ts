@@ -53,7 +53,7 @@ export class Projection {
 
   /** Adds messages. */
   add(messages: ReadonlyArray<Prompt.Message>): void {
-    // An array that grows from nothing would have room for 16 messages more.
+    // A push onto an empty array makes room for 16 more, which a run that waits for its only answer would keep for nothing.
     if (this.#messages.length === 0) this.#messages = messages.slice()
     else for (const message of messages) this.#messages.push(message)
   }

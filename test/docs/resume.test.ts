@@ -21,7 +21,7 @@ const operations = globSync("src/**/*.ts", { cwd: root }).sort().flatMap((file) 
 })
 
 describe("resume", () => {
-  it("is found wherever it is public", () => {
+  it("is public in these modules", () => {
     assert.deepStrictEqual(operations.map(({ file }) => file), [
       "src/agent/Session.ts",
       "src/agent/run/RunAgent.ts",
@@ -31,7 +31,7 @@ describe("resume", () => {
     ])
   })
 
-  it.each(operations)("says in $file what it does after a failure", ({ comment }) => {
+  it.each(operations)("mentions a failure in $file", ({ comment }) => {
     assert.match(comment, /\bfail(ed|ure)\b/i)
   })
 })

@@ -56,8 +56,6 @@ export class Loop {
   finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster
   readonly #before: AgentState
-  /** The path of the agent that was in control last: all its events share it. */
-  #path: AgentEvent["path"] | undefined = undefined
   constructor(
     journal: Journal,
     runner: Runner,
@@ -94,13 +92,7 @@ export class Loop {
     return first.name === agent ? first : agents.get(agent) ?? first
   }
   get path(): AgentEvent["path"] {
-    return this.pathTo(this.definition.name)
-  }
-  /** The path if an agent is in control. */
-  pathTo(name: string): AgentEvent["path"] {
-    const last = this.#path
-    if (last?.[last.length - 1] === name) return last
-    return this.#path = this.parent === undefined ? [name] : [...this.parent.path, name]
+    return pathOf(this, this.definition)
   }
   /** What is under way in this agent. */
   get underway(): Underway.Place | undefined {
@@ -126,6 +118,9 @@ export class Loop {
       Underway.latest(underway, "ModeExiting") !== undefined
   }
 }
+
+const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
+  parent === undefined ? [name] : [...parent.path, name]
 
 /** Returns what a decision is made of. `deciding` leads to the agent that decides: the loop's own, or one that it has called. */
 export const known = (self: Loop, deciding = self.calls): Known => {
@@ -174,7 +169,7 @@ const startOf = (self: Loop, inControl: Definition, started: RunStarted, sequenc
   const { journal, state: { conversation: { turns }, steps } } = self
   const step = started.input === undefined ? self.step : 0
   const position = { turns: turns.length, steps, ...(self.parent === undefined ? journal.logged : undefined) }
-  return eventOf(self, { ...started, position }, self.pathTo(inControl.name), step, sequence, now(self))
+  return eventOf(self, { ...started, position }, pathOf(self, inControl), step, sequence, now(self))
 }
 
 /** Emits that a run starts or continues, with an agent in control. */

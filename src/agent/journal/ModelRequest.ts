@@ -174,12 +174,14 @@ export const end = (self: Keeping, outcome: Outcome, error?: string): void => {
   requests.set(self, { latest: ended, own: own === latest ? ended : own })
 }
 
+const setOwn = (self: Keeping, own: LastRequest | undefined): void => {
+  const known = requests.get(self)
+  if (known !== undefined) requests.set(self, { latest: known.latest, own })
+}
+
 /** Separates the requests of an agent that takes over from those before, until the returned function is called. */
 export const tellApart = (self: Keeping): () => void => {
-  const before = requests.get(self)
-  if (before !== undefined) requests.set(self, { latest: before.latest, own: undefined })
-  return () => {
-    const known = requests.get(self)
-    if (known !== undefined) requests.set(self, { latest: known.latest, own: before?.own })
-  }
+  const before = lastRequestOf(self)
+  setOwn(self, undefined)
+  return () => setOwn(self, before)
 }

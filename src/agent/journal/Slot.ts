@@ -13,7 +13,7 @@ export interface Keeping {
 export class Slot<A> {
   static readonly #empty: Array<undefined> = []
   readonly #at = Slot.#empty.push(undefined) - 1
-  /** Makes an empty place for each slot. An array that grows as it is written to would have room for many more. */
+  /** Makes an array with an empty place for each slot so far. If it grew with each write, V8 would leave spare room in it. */
   static places(): Array<unknown> {
     return Slot.#empty.slice()
   }

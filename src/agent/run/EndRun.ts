@@ -23,14 +23,19 @@ export type LoopExit = Exit.Exit<Decision, unknown>
 
 const isInterruption = (exit: LoopExit): boolean => Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
 
+const because = (what: string, tag: Underway.Why["tag"] = "Interrupted") => ({
+  tag,
+  message: `The run ${what} before this had a result.`
+})
+
 /** Returns why open starts have no end of their own, if the loop was cut short. */
 const whyOf = ({ journal }: Loop.Loop, exit: LoopExit): Underway.Why | undefined =>
-  isInterruption(exit) && journal.hasFailed
-    ? { tag: "Interrupted", message: "The run was stopped before this had a result.", keepsOpen: true }
-    : isInterruption(exit)
-    ? { tag: "Interrupted", message: "The run was interrupted before this had a result." }
+  isInterruption(exit)
+    ? journal.hasFailed
+      ? { ...because("was stopped"), keepsOpen: true }
+      : because("was interrupted")
     : Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-    ? { tag: "Defect", message: "The run broke down before this had a result." }
+    ? because("broke down", "Defect")
     : undefined
 
 /** Ends what is still open in a loop. A loop that began nothing keeps its state as it was. */

@@ -177,6 +177,7 @@ const untilModelStays = (
 /** Runs a loop until it stops, and continues with the next agent after a handoff. Returns the decision at which it stopped. */
 export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, unknown, unknown> => {
   const agent = runInControl(loop, extent, { hasStepped: false })
+  // It repeats the agent itself, as `untilModelStays` does: so one continuation fewer waits for each answer.
   const goOn = (last: Decision | undefined): Effect.Effect<Decision, unknown, unknown> =>
     last === undefined
       ? Effect.flatMap(agent, goOn)

@@ -229,8 +229,8 @@ export const callIds = (self: Conversation): ReadonlyArray<string> =>
  * Copies a list of turns with one more.
  *
  * `concat` copies a long list in one piece, and leaves no unused room behind the copy. For a short list the call of `concat` costs more than
- * the copy. `toSpliced` is up to 100 times as slow for lists that V8 takes for lists with holes, such as those of `flat`. The first turn has
- * no list to copy: a copy of an empty list would leave room for 16 turns.
+ * the copy. `toSpliced` is up to 100 times as slow for lists that V8 takes for lists with holes, such as those of `flat`. `[turn]` has no
+ * unused room, while `[...turns, turn]` has room for 16 more: many conversations have one turn while they wait for a model.
  */
 const withOneMore = (turns: ReadonlyArray<Turn>, turn: Turn): Array<Turn> =>
   turns.length === 0 ? [turn] : turns.length < 32 ? [...turns, turn] : turns.concat([turn])

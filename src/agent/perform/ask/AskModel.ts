@@ -39,9 +39,10 @@ const answerTo = <A>(
   return Effect.matchEffect(Attempts.askOften(loop, { request, prompt }, progress), {
     onFailure: (error) => {
       const { attempts } = progress
-      if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
       return Effect.fail(
-        new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
+        !AiError.isAiError(error) || attempts === 0
+          ? error
+          : new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
       )
     },
     onSuccess: (answer) => {

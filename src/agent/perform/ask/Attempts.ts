@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import { format } from "effect/Formatter"
 import * as Answer from "../../../domain/ModelAnswer.ts"
-import type { Request } from "../../definition/AgentDefinition.ts"
 import type { RetrySchedule } from "../../definition/Overrides.ts"
 import * as Loop from "../../journal/Loop.ts"
 import * as ModelRequest from "../../journal/ModelRequest.ts"
@@ -36,7 +35,7 @@ export const brokenOff = (error: unknown): AiError.AiError =>
 const streamed = (
   fiber: Fiber.Fiber<unknown, unknown>,
   loop: Loop.Loop,
-  options: Options,
+  options: ModelPort.Options,
   asked: ModelRequest.ModelRequest,
   progress: RequestProgress
 ): Effect.Effect<void, AiError.AiError, unknown> => {
@@ -46,7 +45,7 @@ const streamed = (
   const { path, step } = loop
   const where: Loop.Where = { path, step }
   if (held !== undefined) held.answer = answer
-  return ModelPort.stream(fiber, options.prompt, options.request, asked, (parts) => {
+  return ModelPort.stream(fiber, options, asked, (parts) => {
     const at = Loop.now(loop)
     for (const part of parts) {
       if (part.type === "error") return Effect.fail(brokenOff(part.error))
@@ -56,12 +55,6 @@ const streamed = (
     }
     return loop.journal.isBehind() ? loop.journal.flush : undefined
   })
-}
-
-/** What a model is asked: the messages that are sent, and the tools and request settings beside them. */
-export interface Options {
-  readonly prompt: RequestPrompt
-  readonly request: Request
 }
 
 /** How far a request has come: the number of its attempts, the answer that is arriving, the window of its prompt, and pieces held back. */
@@ -98,10 +91,10 @@ const isFree = ({ reason }: AiError.AiError, { arriving }: RequestProgress): boo
   (arriving === undefined || !Answer.hasBegun(arriving)) &&
   (!silentReasons.includes(reason._tag) || (reason._tag === "NetworkError" && reason.reason !== "TransportError"))
 
-/** Sends a request, and emits that it started. The answer is in the result if it comes as a whole, and otherwise it is `arriving`. */
+/** Sends a request, and emits that it started. Returns the answer if it comes as a whole. A streamed answer is in `progress.arriving`. */
 const send = (
   loop: Loop.Loop,
-  options: Options,
+  options: ModelPort.Options,
   progress: RequestProgress
 ): Effect.Effect<ModelPort.Whole | void, AiError.AiError, unknown> =>
   Effect.withFiber((fiber) => {
@@ -117,16 +110,19 @@ const send = (
     const asked = ModelRequest.begin(loop, fiber, journal.clock, at, sent)
     ChatContent.asked(loop, asked)
     Loop.emit(loop, { _tag: "ModelCallStarted", attempt, ...(window === undefined ? undefined : { window }) }, at)
-    const whole = () => ModelPort.generate(fiber, options.prompt, options.request, asked)
-    if (!journal.isObserved) return whole()
+    if (!journal.isObserved) return ModelPort.generate(fiber, options, asked)
     return Effect.andThen(
       journal.flush,
-      Effect.suspend(() => journal.isStreaming ? streamed(fiber, loop, options, asked, progress) : whole())
+      Effect.suspend(() =>
+        journal.isStreaming
+          ? streamed(fiber, loop, options, asked, progress)
+          : ModelPort.generate(fiber, options, asked)
+      )
     )
   })
 
 /** Makes one attempt. It emits the start and a failure; the request emits the answer. */
-const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =>
+const attempt = (loop: Loop.Loop, options: ModelPort.Options, progress: RequestProgress) =>
   Effect.matchEffect(send(loop, options, progress), {
     onFailure: (error) => {
       HeldBack.drop(progress.held)
@@ -136,7 +132,7 @@ const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =
     },
     onSuccess: (whole) => {
       const { arriving } = progress
-      // `send` says when there is a whole answer.
+      // Without `arriving`, `send` returned a whole answer; TypeScript doesn't see that.
       return Effect.succeed(
         arriving === undefined ? Answer.fromParts((whole as ModelPort.Whole).content) : Answer.finish(arriving)
       )
@@ -147,7 +143,7 @@ const attempt = (loop: Loop.Loop, options: Options, progress: RequestProgress) =
  * Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. The schedule applies only to
  * errors that are retryable.
  */
-export const askOften = (loop: Loop.Loop, options: Options, progress: RequestProgress) => {
+export const askOften = (loop: Loop.Loop, options: ModelPort.Options, progress: RequestProgress) => {
   const { retry, settings } = loop.definition
   let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, progress)
   if (retry !== undefined) {

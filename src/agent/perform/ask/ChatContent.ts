@@ -22,7 +22,7 @@ const slot = new Loop.Slot<Awaited>()
 
 /** Notes a request. */
 export const asked = (loop: Loop.Loop, request: ModelRequest): void => {
-  if (loop.journal.recordsContent) slot.get(loop)?.requests.push(request)
+  slot.get(loop)?.requests.push(request)
 }
 
 /** Notes that the guardrails beside a request have let the input pass. */

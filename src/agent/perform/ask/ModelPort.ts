@@ -30,6 +30,12 @@ export interface RequestMessages extends Pick<NativeModel.Request, "system" | "p
   readonly prompt: Prompt.Prompt
 }
 
+/** What a model is asked: the messages that are sent, and the tools and request settings beside them. */
+export interface Options {
+  readonly prompt: RequestMessages
+  readonly request: Request
+}
+
 const text = { type: "text" } as const
 
 /** A request to a model by its native way. */
@@ -145,7 +151,7 @@ const modelIn = (fiber: Fiber.Fiber<unknown, unknown>): LanguageModel.LanguageMo
 const nativeOf = (fiber: Fiber.Fiber<unknown, unknown>, model: LanguageModel.LanguageModel) =>
   NativeModel.of(model, fiber.context as Context.Context<never>)
 
-/** An answer as a whole. */
+/** A whole answer: that of `effect/ai`, or the content of a native model's. */
 export interface Whole {
   readonly content: Read
 }
@@ -153,19 +159,18 @@ export interface Whole {
 /** Asks for an answer as a whole. */
 export const generate = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: RequestMessages,
-  request: Request,
+  { prompt, request }: Options,
   asked: ModelRequest
 ): Effect.Effect<Whole, AiError.AiError, unknown> => {
   const model = modelIn(fiber)
   const native = nativeOf(fiber, model)
-  if (native === undefined) return send(model, model.generateText(optionsOf(sent, request)))
+  if (native === undefined) return send(model, model.generateText(optionsOf(prompt, request)))
   return inSpan(
     fiber,
     asked,
     (span) => {
       const reading = Effect.flatMap(
-        native.generateText(new NativeRequest(sent, request, span)),
+        native.generateText(new NativeRequest(prompt, request, span)),
         (parts) => readWhole(parts, request)
       )
       return Effect.map(reading, (read) => ({ content: span === undefined ? read : annotated(span, read) }))
@@ -176,15 +181,14 @@ export const generate = (
 /** Asks for an answer piece by piece. */
 export const stream = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  sent: RequestMessages,
-  request: Request,
+  { prompt, request }: Options,
   asked: ModelRequest,
   take: Take
 ): Effect.Effect<void, AiError.AiError, unknown> => {
   const model = modelIn(fiber)
   const native = nativeOf(fiber, model)
   if (native === undefined) {
-    const answer = model.streamText(optionsOf(sent, request))
+    const answer = model.streamText(optionsOf(prompt, request))
     return send(model, Stream.runForEachArray(answer, (parts) => take(parts) ?? Effect.void))
   }
   return inSpan(
@@ -192,7 +196,7 @@ export const stream = (
     asked,
     (span) => {
       const taking: Take = span === undefined ? take : (read) => take(annotated(span, read))
-      return native.streamText(new NativeRequest(sent, request, span), (parts) => readPieces(parts, request, taking))
+      return native.streamText(new NativeRequest(prompt, request, span), (parts) => readPieces(parts, request, taking))
     }
   )
 }

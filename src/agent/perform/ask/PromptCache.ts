@@ -39,7 +39,7 @@ const isTold = (turns: ReadonlyArray<Turn>, from: number, handoff: Received): bo
 /** The messages of the turns so far; `starts` says where the messages of each turn begin. */
 export class PromptCache {
   readonly all: Projection
-  starts: Array<number>
+  readonly starts: Array<number>
   /** The turns in the form of the agent's context window. */
   entries: Entries | undefined = undefined
   #read = nothing
@@ -89,9 +89,7 @@ export class PromptCache {
   extend({ conversation: { turns }, handoff }: AgentState): void {
     const known = this.#read
     for (let at = known.turns.length; at < turns.length; at++) {
-      // An array that grows from nothing would have room for 16 turns more.
-      if (this.starts.length === 0) this.starts = [this.all.messages.length]
-      else this.starts.push(this.all.messages.length)
+      this.starts.push(this.all.messages.length)
       this.all.add(toMessages(turns[at]!))
     }
     // Each turn is searched once for what was handed over.
@@ -135,8 +133,7 @@ const caches = new Slot<Kept<PromptCache>>()
 const forkOf = (turns: ReadonlyArray<Turn>): PromptCache => {
   const [first] = turns
   if (first === undefined) return new PromptCache()
-  const known = ByFirstTurn.of<PromptCache>(first)
-  const alive = known.length === 0 ? known : known.filter((kept) => held(kept) !== undefined)
+  const alive = ByFirstTurn.of<PromptCache>(first).filter((kept) => held(kept) !== undefined)
   let best: PromptCache | undefined
   let common = 0
   for (const kept of alive) {
@@ -167,8 +164,8 @@ export const cacheFor = ({ live }: Loop, state: AgentState): PromptCache => {
 
 /** Lets the cache of a session's conversation be referenced weakly until its next run, which makes it again if it was collected. */
 export const rest = ({ live }: Loop): void => {
-  if (live.holder === undefined) return
-  const kept = caches.get(live)
+  // Most runs have no session, and nothing to look up.
+  const kept = live.holder && caches.get(live)
   if (!(kept instanceof PromptCache) || !kept.isLarge) return
   const put = (weak: WeakRef<PromptCache> | undefined): void => {
     if (live.atWork === undefined && caches.get(live) === kept) caches.set(live, weak)

@@ -92,11 +92,8 @@ export const guardAt = (definition: Definition, stage: "toolCall" | "toolResult"
 
 /** Returns what performs the guardrails of agents, if one of them has any. */
 const guardOfAny = (judges: ReadonlyArray<Definition>): Guard | undefined => {
-  for (const judge of judges) {
-    const guard = guardOf(judge)
-    if (guard !== undefined) return guard
-  }
-  return undefined
+  const judge = judges.find(guardOf)
+  return judge && guardOf(judge)
 }
 
 /** Emits an input, and lets the guardrails of the agents that read it judge it, if one of them has any (`Guard.emitInput`). */
