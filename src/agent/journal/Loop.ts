@@ -51,7 +51,7 @@ export class Loop {
   /** The conversation that modes are entered in. */
   readonly host: Enterable
   /** What `Slot`s keep here. */
-  readonly slots = Slot.places()
+  readonly slots: Array<unknown> = Slot.places()
   /** What has ended and has no event yet. */
   finished: Underway.Finished = Underway.nothingFinished
   readonly #roster: Roster
