@@ -10,7 +10,8 @@ export default defineConfig({
     isolate: false,
     reporters: ["default", "./scripts/summary.ts"],
     silent: "passed-only",
-    testTimeout: 30_000,
+    // No test judges how fast a machine is. On a slow one, eight examples that start together took more than 30 seconds.
+    testTimeout: 120_000,
     // Many tests start programs, each of which would compile the same modules again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules", ".cache", "compile") },
     typecheck: {
