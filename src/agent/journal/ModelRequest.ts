@@ -174,6 +174,7 @@ export const end = (self: Keeping, outcome: Outcome, error?: string): void => {
   requests.set(self, { latest: ended, own: own === latest ? ended : own })
 }
 
+/** Says which request is the last one of the agent in control. */
 const setOwn = (self: Keeping, own: LastRequest | undefined): void => {
   const known = requests.get(self)
   if (known !== undefined) requests.set(self, { latest: known.latest, own })
