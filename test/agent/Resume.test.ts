@@ -52,12 +52,17 @@ describe("Agent.resume", () => {
 })
 
 describe("session.resume", () => {
-  it.effect.prop("continues a failed state as Agent.resume does once it is reopened", [Script], ([script]) =>
-    Effect.gen(function*() {
-      for (const failed of (yield* statesOf(script)).filter(isFailed)) {
-        assert.deepStrictEqual(yield* inSession(script, failed), yield* inProgram(script, AgentState.reopen(failed)))
-      }
-    }), law)
+  it.effect.prop(
+    "continues a failed state as Agent.resume does once it is reopened",
+    [Script],
+    ([script]) =>
+      Effect.gen(function*() {
+        for (const failed of (yield* statesOf(script)).filter(isFailed)) {
+          assert.deepStrictEqual(yield* inSession(script, failed), yield* inProgram(script, AgentState.reopen(failed)))
+        }
+      }),
+    law
+  )
 
   it.effect.prop("continues any other state as Agent.resume does", [Script], ([script]) =>
     Effect.gen(function*() {
