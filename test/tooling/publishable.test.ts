@@ -10,13 +10,30 @@ const root = resolve(import.meta.dirname, "../..")
 describe("Publishing", () => {
   it.each([{}, { repository: "" }, { repository: {} }, { repository: { url: " " } }])(
     "needs a repository, without which npm's website doesn't find what the README links to: %o",
-    (given) => assert.include(issueOf(given), "`repository`")
+    (given) => assert.include(issueOf(given), "no `repository`")
   )
 
-  it.each(["github:owner/name", { url: "git+https://example.com/owner/name.git" }])(
-    "takes a package with a repository: %o",
-    (repository) => assert.isUndefined(issueOf({ repository }))
+  it.each([
+    "gitlab:owner/name",
+    "https://example.com/owner/name",
+    "https://example.com/github.com/owner/name",
+    "https://notgithub.com/owner/name",
+    "https://github.com/owner",
+    { url: "git+https://codeberg.org/owner/name.git" }
+  ])(
+    "needs one on GitHub, the only one that npm's website links to: %o",
+    (repository) => assert.include(issueOf({ repository }), "not on GitHub")
   )
+
+  it.each([
+    "owner/name",
+    "github:owner/name",
+    "https://github.com/owner/name",
+    { url: "git+https://github.com/owner/name.git" },
+    { url: "git+ssh://git@github.com/owner/name.git" },
+    { url: "git://github.com/owner/name.git" },
+    { url: "git@github.com:owner/name.git" }
+  ])("takes a package with a repository on GitHub: %o", (repository) => assert.isUndefined(issueOf({ repository })))
 
   it("is stopped by npm if there is none", () => {
     const { scripts: { prepublishOnly = "" } }: { readonly scripts: Readonly<Record<string, string>> } = JSON.parse(
