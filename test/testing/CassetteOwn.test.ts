@@ -335,3 +335,35 @@ describe("A handler that asks a model itself", () => {
       assert.strictEqual(yield* Effect.provide(run, Layer.provideMerge(handlers, playing(path))), recorded)
     }).pipe(withFiles))
 })
+
+describe("An observer that asks a model while another answer arrives", () => {
+  const model = MockModel.make(({ lastUserText }) =>
+    lastUserText === "How warm?" ? "It is warm." : `on ${lastUserText}`
+  )
+  const talk = Effect.gen(function*() {
+    const heard: Array<string> = []
+    const streamed = yield* observed(
+      Agent.observe(Stream.runCollect(Agent.stream(Agent.make("guide"), "How warm?")), (event) => {
+        if (event._tag !== "TextDelta") return Effect.void
+        const asking = LanguageModel.generateText({ prompt: event.delta })
+        return Effect.map(Effect.orDie(asking), ({ text }) => void heard.push(text))
+      })
+    )
+    return { heard, streamed }
+  })
+
+  it.effect("asks the tape as well, whether its run asks natively or not", () =>
+    Effect.gen(function*() {
+      const wrapped = Layer.effect(LanguageModel.LanguageModel)(
+        Effect.map(LanguageModel.LanguageModel, (service) => ({ ...service }))
+      ).pipe(Layer.provide(MockModel.layer(model)))
+      for (const layer of [MockModel.layer(model), wrapped]) {
+        const path = yield* newPath
+        const recorder = Cassette.layer(path, { mode: "record" }).pipe(Layer.provide(layer))
+        const recorded = yield* talk.pipe(Effect.provide(Layer.fresh(recorder)))
+        assert.deepStrictEqual(recorded.heard, ["on It", "on  is", "on  warm."])
+        const played = yield* talk.pipe(Effect.tap(Cassette.assertDrained), Effect.provide(playing(path)))
+        assert.deepStrictEqual(played, recorded)
+      }
+    }).pipe(withFiles))
+})

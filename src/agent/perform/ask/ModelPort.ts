@@ -191,11 +191,16 @@ export const stream = (
     const answer = model.streamText(optionsOf(prompt, request))
     return send(model, Stream.runForEachArray(answer, (parts) => take(parts) ?? Effect.void))
   }
+  // What the loop does with a piece doesn't see services that the model provides to its own effects.
+  const { context } = fiber
   return inSpan(
     fiber,
     asked,
     (span) => {
-      const taking: Take = span === undefined ? take : (read) => take(annotated(span, read))
+      const taking: Take = (read) => {
+        const taken = take(span === undefined ? read : annotated(span, read))
+        return taken && Effect.updateContext(taken, () => context)
+      }
       return native.streamText(new NativeRequest(prompt, request, span), (parts) => readPieces(parts, request, taking))
     }
   )
