@@ -12,8 +12,8 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as SchemaAST from "effect/SchemaAST"
 import type { Span } from "effect/Tracer"
+import type { Sent } from "./CallPrompt.ts"
 import { copy, freeze } from "./Frozen.ts"
-import { type Sent, toMessages } from "./Messages.ts"
 import type { Settings } from "./Settings.ts"
 import { schemaOf } from "./StrictTool.ts"
 
@@ -80,22 +80,22 @@ const toFormat = (
 /** A request, of `effect/ai` or of a loop. */
 export type Asking = Omit<LanguageModel.ProviderOptions, "span"> & Sent & { readonly span: Span | undefined }
 
-/** Returns the options of a call, without its abort signal. Throws if a schema has no form for the provider. */
+/** Returns the names of the tools that may take a text instead of an object: those that providers define. */
+export const textToolsOf = ({ tools }: Asking): ReadonlyArray<string> =>
+  tools.some(Tool.isProviderDefined) ? tools.filter(Tool.isProviderDefined).map(({ name }) => name) : []
+
+/** The options of a call without its prompt and its abort signal. */
+export type Options = Omit<LanguageModelV4CallOptions, "prompt">
+
+/** Returns the options of a call. Throws if a schema has no form for the provider. */
 export const toCallOptions = (
   request: Asking,
   { headers, providerOptions, stopSequences, ...settings }: Omit<Settings, "timeouts">,
-  transformer: LanguageModel.CodecTransformer,
-  takesFiles: boolean
-): LanguageModelV4CallOptions => {
+  transformer: LanguageModel.CodecTransformer
+): Options => {
   const { responseFormat, toolChoice, tools } = request
   return {
     ...settings,
-    prompt: toMessages(request, {
-      takesText: tools.some(Tool.isProviderDefined)
-        ? (name) => tools.some((tool) => tool.name === name && Tool.isProviderDefined(tool))
-        : undefined,
-      takesFiles
-    }),
     ...(tools.length === 0
       ? undefined
       : { tools: toTools(tools, transformer), toolChoice: toChoice(toolChoice) }),

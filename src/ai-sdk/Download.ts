@@ -8,7 +8,7 @@
  *
  * @since 0.1.0
  */
-import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider"
+import type { LanguageModelV4FilePart, LanguageModelV4Message } from "@ai-sdk/provider"
 import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -219,7 +219,7 @@ const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiEr
 }
 
 /** Which addresses a provider fetches itself, by media types. */
-type Supported = Awaited<AnyModel["supportedUrls"]>
+export type Supported = Awaited<AnyModel["supportedUrls"]>
 
 const isIn = (mediaType: string, range: string): boolean =>
   range === "*" || range === "*/*" || range === mediaType ||
@@ -281,30 +281,20 @@ export const hasAddress = ({ content }: LanguageModelV4Message): boolean =>
     [part, ...contentOf(part) ?? []].some((part) => isFile(part) && part.data.type === "url")
   )
 
-/** The messages that were made for one model, with their files downloaded. */
-export type Downloaded = WeakMap<LanguageModelV4Message, LanguageModelV4Message>
-
-/** Replaces addresses that the provider doesn't fetch by their files, once for each message. */
+/** Replaces addresses that the provider doesn't fetch by their files. Returns the message itself if nothing is replaced. */
 export const withFiles = (
   supported: Supported,
-  prompt: LanguageModelV4Prompt,
-  made: Downloaded,
+  message: LanguageModelV4Message,
   options: Download
-): Effect.Effect<LanguageModelV4Prompt, AiError.AiErrorReason> =>
-  Effect.forEach(prompt, (message): Downloading<LanguageModelV4Message> => {
-    const known = made.get(message)
-    if (known !== undefined) return Effect.succeed(known)
-    if (!hasAddress(message)) return Effect.succeed(message)
-    // Each role has its own type of parts. All of them are objects with a `type`.
-    const parts: ReadonlyArray<Part> = message.content as never
-    return Effect.map(
-      Effect.forEach(parts, (part) => withFile(part, supported, options)),
-      (content) => {
-        if (content.every((part, index) => part === parts[index])) return message
+): Downloading<LanguageModelV4Message> => {
+  // Each role has its own type of parts. All of them are objects with a `type`.
+  const parts: ReadonlyArray<Part> = message.content as never
+  return Effect.map(
+    Effect.forEach(parts, (part) => withFile(part, supported, options)),
+    (content) =>
+      content.every((part, index) => part === parts[index])
+        ? message
         // The parts are of the kinds that the message had.
-        const complete = freeze({ ...message, content } as never as LanguageModelV4Message)
-        made.set(message, complete)
-        return complete
-      }
-    )
-  })
+        : freeze({ ...message, content } as never as LanguageModelV4Message)
+  )
+}

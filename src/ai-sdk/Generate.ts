@@ -5,14 +5,14 @@
  */
 import type {
   LanguageModelV3GenerateResult,
-  LanguageModelV4CallOptions,
-  LanguageModelV4GenerateResult
+  LanguageModelV3Message,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Message
 } from "@ai-sdk/provider"
 import type * as AiError from "effect/ai/AiError"
 import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { AnyModel } from "./AnyModel.ts"
 import type { Asking } from "./CallOptions.ts"
 import { type Asked, askedOf, toPart, withApprovals } from "./Content.ts"
 import { malformed } from "./Failure.ts"
@@ -25,13 +25,17 @@ import * as Warning from "./Warning.ts"
 type Generated = LanguageModelV3GenerateResult | LanguageModelV4GenerateResult
 
 const generate = (
-  model: AnyModel,
-  options: LanguageModelV4CallOptions,
-  signal: AbortSignal
+  { model, options, prompt }: Prepared,
+  abortSignal: AbortSignal
 ): PromiseLike<Generated> =>
+  // The prompt was made for the model's specification.
   model.specificationVersion === "v3"
-    ? model.doGenerate({ ...Specification3.toCallOptions(options), abortSignal: signal })
-    : model.doGenerate({ ...options, abortSignal: signal })
+    ? model.doGenerate({
+      ...Specification3.toCallOptions(options),
+      prompt: prompt as Array<LanguageModelV3Message>,
+      abortSignal
+    })
+    : model.doGenerate({ ...options, prompt: prompt as Array<LanguageModelV4Message>, abortSignal })
 
 /** Returns the text of the structured output, if the provider marks a part of the answer's text as the structured output. */
 const chosenText = (generated: Generated): string | undefined =>
@@ -76,10 +80,11 @@ export const generateText =
 const answerOf = (
   { transformer }: Given,
   request: Asking,
-  { model, options, patience }: Prepared
+  prepared: Prepared
 ): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> => {
+  const { model, patience } = prepared
   const controller = new AbortController()
-  const answer = attempt("generateText", patience, () => generate(model, options, controller.signal), {
+  const answer = attempt("generateText", patience, () => generate(prepared, controller.signal), {
     isWhole: true,
     letGo: () => controller.abort()
   })

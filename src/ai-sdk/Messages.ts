@@ -1,5 +1,5 @@
 /**
- * A prompt as the messages that a provider is sent.
+ * A message as a provider is sent it, in specification 4.
  *
  * @since 0.1.0
  */
@@ -7,7 +7,6 @@ import type {
   JSONValue,
   LanguageModelV4FilePart,
   LanguageModelV4Message,
-  LanguageModelV4Prompt,
   LanguageModelV4TextPart,
   LanguageModelV4ToolApprovalResponsePart,
   LanguageModelV4ToolCallPart,
@@ -16,12 +15,9 @@ import type {
 } from "@ai-sdk/provider"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Predicate from "effect/Predicate"
-import type * as NativeModel from "../model/NativeModel.ts"
-import { type Form, originalOf } from "../model/Projection.ts"
 import { carried } from "./Carried.ts"
-import { hasAddress } from "./Download.ts"
 import { toData } from "./FileData.ts"
-import { copy, freeze } from "./Frozen.ts"
+import { copy } from "./Frozen.ts"
 import { toJson, toProviderOptions } from "./Metadata.ts"
 
 type Content<Role extends LanguageModelV4Message["role"]> = Extract<
@@ -29,13 +25,10 @@ type Content<Role extends LanguageModelV4Message["role"]> = Extract<
   { readonly role: Role }
 >["content"]
 
-/** Checks whether a tool takes a text instead of an object. Providers define such tools. */
-type TakesText = (toolName: string) => boolean
-
-/** What a provider accepts: whether results may contain files, and which tools take a text (`undefined` if none does). */
+/** What a provider accepts: whether results may contain files, and the names of the tools that may take a text instead of an object. */
 export interface Takes {
-  readonly takesText: TakesText | undefined
   readonly takesFiles: boolean
+  readonly textTools: ReadonlyArray<string>
 }
 
 const textPart = (part: Prompt.TextPart): LanguageModelV4TextPart => ({
@@ -56,12 +49,12 @@ const filePart = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
 const says = (part: { readonly text: string; readonly options: Prompt.ProviderOptions }): boolean =>
   part.text !== "" || toProviderOptions(part.options) !== undefined
 
-const callPart = (part: Prompt.ToolCallPart, takesText: TakesText | undefined): LanguageModelV4ToolCallPart => ({
+const callPart = (part: Prompt.ToolCallPart, textTools: Takes["textTools"]): LanguageModelV4ToolCallPart => ({
   type: "tool-call",
   toolCallId: part.id,
   toolName: part.name,
   // Providers accept only an object as parameters, so parameters that couldn't be read become an empty one.
-  input: Predicate.isObject(part.params) || takesText?.(part.name) === true ? copy(part.params) : {},
+  input: Predicate.isObject(part.params) || textTools.includes(part.name) ? copy(part.params) : {},
   ...(part.providerExecuted ? { providerExecuted: true } : undefined),
   ...toProviderOptions(part.options)
 })
@@ -123,7 +116,7 @@ const isTold = (content: Prompt.AssistantMessage["content"], other: Content<"ass
 
 const assistantContent = (
   { content }: Prompt.AssistantMessage,
-  { takesFiles, takesText }: Takes
+  { takesFiles, textTools }: Takes
 ): Content<"assistant"> =>
   content.flatMap((part): Content<"assistant"> => {
     switch (part.type) {
@@ -137,7 +130,7 @@ const assistantContent = (
       case "file":
         return [carried(part) ?? filePart(part)]
       case "tool-call":
-        return [callPart(part, takesText)]
+        return [callPart(part, textTools)]
       case "tool-result":
         return [resultPart(part, takesFiles)]
       case "tool-approval-request":
@@ -157,7 +150,8 @@ const approvalPart = (part: Prompt.ToolApprovalResponsePart): LanguageModelV4Too
 const toolContent = ({ content }: Prompt.ToolMessage, takesFiles: boolean): Content<"tool"> =>
   content.map((part) => part.type === "tool-result" ? resultPart(part, takesFiles) : approvalPart(part))
 
-const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Message => {
+/** Returns a message as providers take it. */
+export const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Message => {
   const options = toProviderOptions(message.options)
   switch (message.role) {
     case "system":
@@ -172,71 +166,6 @@ const toMessage = (message: Prompt.Message, takes: Takes): LanguageModelV4Messag
 }
 
 /** Checks whether the form of a message depends on which tools are offered with it: a call's parameters may be a text. */
-const varies = (message: Prompt.Message): boolean =>
+export const varies = (message: Prompt.Message): boolean =>
   message.role === "assistant" &&
   message.content.some((part) => part.type === "tool-call" && !Predicate.isObject(part.params))
-
-const isEmpty = ({ content }: LanguageModelV4Message): boolean => content.length === 0
-
-/**
- * The form that all requests to providers of a kind share, unless a tool takes a text. Later requests hold the same message values, so each
- * is converted once.
- */
-interface Shared extends Form<LanguageModelV4Message> {
-  readonly known: WeakMap<Prompt.Message, LanguageModelV4Message>
-  /** The known messages whose form varies. */
-  readonly varying: WeakSet<Prompt.Message>
-}
-
-const sharing = (takesFiles: boolean): Shared => ({
-  known: new WeakMap(),
-  varying: new WeakSet(),
-  convert: (message) => freeze(toMessage(message, { takesFiles, takesText: undefined })),
-  marks: hasAddress,
-  isEmpty,
-  varies
-})
-
-const shared = { withFiles: sharing(true), withoutFiles: sharing(false) }
-
-const convert = (copy: Prompt.Message, takes: Takes, form: Shared): LanguageModelV4Message => {
-  const { known, varying } = form
-  const message = originalOf(copy)
-  let converted = known.get(message)
-  if (converted === undefined) {
-    known.set(message, converted = form.convert(message))
-    if (varies(message)) varying.add(message)
-  }
-  return takes.takesText !== undefined && varying.has(message) ? toMessage(message, takes) : converted
-}
-
-/** Prompts that contain files by address. */
-const addressed = new WeakSet<LanguageModelV4Prompt>()
-
-/** Checks whether a prompt that was made here contains files by address. */
-export const hasAddresses = (prompt: LanguageModelV4Prompt): boolean => addressed.has(prompt)
-
-const marked = (prompt: LanguageModelV4Prompt, isMarked: boolean): LanguageModelV4Prompt => {
-  if (isMarked) addressed.add(prompt)
-  return prompt
-}
-
-/** The prompt to convert, and the projection that it ends with, if that is known. */
-export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
-
-/** Returns the messages of a prompt. Empty messages are left out. */
-export const toMessages = (sent: Sent, takes: Takes): LanguageModelV4Prompt => {
-  const form = takes.takesFiles ? shared.withFiles : shared.withoutFiles
-  const { projection, system } = sent
-  if (projection === undefined) {
-    const all = sent.prompt.content.map((message) => convert(message, takes, form)).filter((made) => !isEmpty(made))
-    return marked(all, all.some(hasAddress))
-  }
-  const { hasEmpty, isMarked, messages, varying } = projection.in(form)
-  const all = system === undefined ? messages.slice() : [toMessage(system, takes)].concat(messages)
-  if (takes.takesText !== undefined) {
-    const before = all.length - messages.length
-    for (const at of varying) all[before + at] = toMessage(projection.messages[at]!, takes)
-  }
-  return marked(hasEmpty ? all.filter((made) => !isEmpty(made)) : all, isMarked)
-}

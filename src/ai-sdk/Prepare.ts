@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
+import type { LanguageModelV4Message } from "@ai-sdk/provider"
 import * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Clock from "effect/Clock"
@@ -11,11 +11,11 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import { type AnyModel, isSupported, type Known, unsupported } from "./AnyModel.ts"
-import { type Asking, toCallOptions } from "./CallOptions.ts"
+import { type Asking, type Options, textToolsOf, toCallOptions } from "./CallOptions.ts"
+import * as CallPrompt from "./CallPrompt.ts"
 import * as Download from "./Download.ts"
 import { reasonOf, type When } from "./Failure.ts"
 import { type Ending, isFiltered } from "./Finish.ts"
-import { hasAddresses } from "./Messages.ts"
 import { CurrentSettings, over, type Settings, wrongIn } from "./Settings.ts"
 import * as Spans from "./Spans.ts"
 import * as Specification3 from "./Specification3.ts"
@@ -61,16 +61,22 @@ export interface Given {
   readonly settings: Settings
   readonly transformer: LanguageModel.CodecTransformer
   readonly takesFiles: boolean
-  /** How files that the provider doesn't fetch are downloaded, if they are, and the messages that were made with them. */
+  /** How files that the provider doesn't fetch are downloaded, if they are, and the messages that have such files, with them. */
   readonly download: Download.Download | undefined
-  readonly downloaded: Download.Downloaded
+  readonly downloaded: WeakMap<LanguageModelV4Message, CallPrompt.Message>
 }
 
-/** A call's options, and its time-outs. */
+/** A call of a model: its options, the messages in the model's specification, and its time-outs. */
 export interface Prepared {
   readonly model: AnyModel
-  readonly options: LanguageModelV4CallOptions
+  readonly options: Options
+  readonly prompt: ReadonlyArray<CallPrompt.Message>
   readonly patience: Timeouts.Patience
+}
+
+/** A call whose files by address may have to be downloaded. */
+interface Undownloaded extends Omit<Prepared, "prompt"> {
+  readonly prompt: CallPrompt.CallPrompt
 }
 
 /** Prepares a call from a request and its request settings. */
@@ -79,7 +85,7 @@ const prepare = (
   { model, settings, takesFiles, transformer, wrong }: Given,
   request: Asking,
   fiber: Fiber.Fiber<unknown, unknown>
-): Result.Result<Prepared, AiError.AiError> => {
+): Result.Result<Undownloaded, AiError.AiError> => {
   if (!isSupported(model)) return Result.fail(failure(method, unsupported(model)))
   const current = fiber.getRef(CurrentSettings)
   const reason = wrong ?? wrongIn(current)
@@ -87,12 +93,49 @@ const prepare = (
   const { timeouts, ...all } = over(settings, current)
   Spans.annotateRequest(request.span, model, all)
   try {
-    const options = toCallOptions(request, all, transformer, takesFiles)
-    return Result.succeed({ model, options, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
+    const options = toCallOptions(request, all, transformer)
+    const takes = { takesFiles, textTools: textToolsOf(request) }
+    const prompt = CallPrompt.make(request, model.specificationVersion, takes)
+    return Result.succeed({ model, options, prompt, patience: Timeouts.begin(timeouts, fiber.getRef(Clock.Clock)) })
   } catch (error) {
     const description = error instanceof Error ? error.message : String(error)
     return Result.fail(failure(method, new AiError.UnsupportedSchemaError({ description })))
   }
+}
+
+/** Downloads the files of a call that its provider doesn't fetch itself, once for each message and model. */
+const withDownloads = (
+  method: Method,
+  { download, downloaded }: Given,
+  call: Undownloaded
+): Effect.Effect<Prepared, AiError.AiError> => {
+  const { model, patience, prompt } = call
+  const complete = (): Prepared => ({ ...call, prompt: CallPrompt.complete(prompt) })
+  const missing = download === undefined ? [] : prompt.addressed.filter(({ at, message }) => {
+    const known = downloaded.get(message)
+    if (known !== undefined) prompt.messages[at] = known
+    return known === undefined
+  })
+  if (download === undefined || missing.length === 0) return Effect.succeed(complete())
+  // A provider may have to be asked which addresses it fetches.
+  const supported = attempt(method, patience, () => Promise.resolve(model.supportedUrls), { isWhole: true })
+  return Effect.flatMap(supported, (supported) => {
+    const supportedUrls = supported ?? {}
+    const reason = Wrong.reasonIn("model", { supportedUrls }, { supportedUrls: Wrong.patternsByName })
+    if (reason !== undefined) return Effect.fail(failure(method, reason))
+    const downloading = Effect.forEach(
+      missing,
+      ({ at, message }) =>
+        Effect.map(Download.withFiles(supportedUrls, message, download), (whole) => {
+          if (whole === message) return
+          const made = CallPrompt.inSpecification(whole, model.specificationVersion)
+          downloaded.set(message, made)
+          prompt.messages[at] = made
+        }),
+      { discard: true }
+    )
+    return Effect.mapBoth(downloading, { onFailure: (reason) => failure(method, reason), onSuccess: complete })
+  })
 }
 
 /** Prepares a call, and downloads the files that the provider doesn't fetch itself. */
@@ -103,31 +146,9 @@ export const prepareAll = (
   fiber: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<Prepared, AiError.AiError> => {
   const prepared = prepare(method, given, request, fiber)
-  const { model } = given
-  const downloading = withDownloads(method, given, prepared)
-  if (Result.isFailure(prepared) || model.specificationVersion !== "v3") return downloading
-  const unsupported = Specification3.unsupported(prepared.success.options)
+  if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
+  const { model, options } = prepared.success
+  const downloading = withDownloads(method, given, prepared.success)
+  const unsupported = model.specificationVersion === "v3" ? Specification3.unsupported(options) : undefined
   return unsupported === undefined ? downloading : Effect.andThen(Warning.say(model, unsupported), downloading)
-}
-
-const withDownloads = (
-  method: Method,
-  { download, downloaded }: Given,
-  prepared: Result.Result<Prepared, AiError.AiError>
-): Effect.Effect<Prepared, AiError.AiError> => {
-  if (Result.isFailure(prepared) || download === undefined || !hasAddresses(prepared.success.options.prompt)) {
-    return Effect.fromResult(prepared)
-  }
-  const { model, options, patience } = prepared.success
-  // A provider may have to be asked which addresses it fetches.
-  const supported = attempt(method, patience, () => Promise.resolve(model.supportedUrls), { isWhole: true })
-  return Effect.flatMap(supported, (supported) => {
-    const supportedUrls = supported ?? {}
-    const reason = Wrong.reasonIn("model", { supportedUrls }, { supportedUrls: Wrong.patternsByName })
-    if (reason !== undefined) return Effect.fail(failure(method, reason))
-    return Effect.mapBoth(Download.withFiles(supportedUrls, options.prompt, downloaded, download), {
-      onFailure: (reason) => failure(method, reason),
-      onSuccess: (prompt) => ({ ...prepared.success, options: { ...options, prompt } })
-    })
-  })
 }

@@ -14,7 +14,6 @@ import type {
   SharedV4FileData
 } from "@ai-sdk/provider"
 import * as Base64 from "effect/encoding/Base64"
-import { freeze } from "./Frozen.ts"
 
 const toData = (data: SharedV4FileData): LanguageModelV3DataContent => {
   switch (data.type) {
@@ -65,21 +64,11 @@ const toParts = (part: Parts4): ReadonlyArray<Parts3> => {
   }
 }
 
-const toMessage = (message: LanguageModelV4Message): LanguageModelV3Message =>
+/** Returns a message in the older form. Parts that the specification doesn't know are left out. */
+export const toMessage = (message: LanguageModelV4Message): LanguageModelV3Message =>
   (message.role === "system"
     ? message
     : { ...message, content: (message.content as ReadonlyArray<Parts4>).flatMap(toParts) }) as LanguageModelV3Message
-
-const made = new WeakMap<LanguageModelV4Message, LanguageModelV3Message>()
-
-/** Returns a message in the older form. A frozen message is converted once, and its form is frozen too, because all requests share it. */
-const convert = (message: LanguageModelV4Message): LanguageModelV3Message => {
-  const known = made.get(message)
-  if (known !== undefined) return known
-  const converted = toMessage(message)
-  if (Object.isFrozen(message)) made.set(message, freeze(converted))
-  return converted
-}
 
 /** Says what a model of specification 3 isn't sent of a request, if anything. */
 export const unsupported = ({ reasoning }: Pick<LanguageModelV4CallOptions, "reasoning">): string | undefined =>
@@ -87,8 +76,10 @@ export const unsupported = ({ reasoning }: Pick<LanguageModelV4CallOptions, "rea
     ? undefined
     : "unsupported: reasoning (this model is of specification 3: use the provider's own option)"
 
-/** Returns a request as a model of specification 3 reads it. Messages of which it knows no part are left out: providers refuse empty ones. */
-export const toCallOptions = (options: LanguageModelV4CallOptions): LanguageModelV3CallOptions => {
-  const { prompt, reasoning: _, ...rest } = options
-  return { ...rest, prompt: prompt.map(convert).filter(({ content }) => content.length > 0) }
+/** Returns a call's options as a model of specification 3 reads them. */
+export const toCallOptions = (
+  options: Omit<LanguageModelV4CallOptions, "prompt">
+): Omit<LanguageModelV3CallOptions, "prompt"> => {
+  const { reasoning: _, ...rest } = options
+  return rest
 }

@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import type {
+  LanguageModelV3Message,
   LanguageModelV3StreamResult,
-  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
 import * as AiError from "effect/ai/AiError"
@@ -29,13 +30,17 @@ import * as Timeouts from "./Timeouts.ts"
 import * as Warning from "./Warning.ts"
 
 const start = (
-  model: AnyModel,
-  options: LanguageModelV4CallOptions,
-  signal: AbortSignal
+  { model, options, prompt }: Prepared,
+  abortSignal: AbortSignal
 ): PromiseLike<LanguageModelV3StreamResult | LanguageModelV4StreamResult> =>
+  // The prompt was made for the model's specification.
   model.specificationVersion === "v3"
-    ? model.doStream({ ...Specification3.toCallOptions(options), abortSignal: signal })
-    : model.doStream({ ...options, abortSignal: signal })
+    ? model.doStream({
+      ...Specification3.toCallOptions(options),
+      prompt: prompt as Array<LanguageModelV3Message>,
+      abortSignal
+    })
+    : model.doStream({ ...options, prompt: prompt as Array<LanguageModelV4Message>, abortSignal })
 
 const broken = (reason: AiError.AiErrorReason) => Effect.fail(failure("streamText", reason))
 
@@ -104,7 +109,7 @@ const readOut = (reader: ReadableStreamDefaultReader<Streamed.Part>, letGo: () =
  */
 const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   const prepared = yield* Effect.withFiber((fiber) => prepareAll("streamText", given, request, fiber))
-  const { model, options, patience } = prepared
+  const { patience } = prepared
   const controller = new AbortController()
   let starting: ReturnType<typeof start> | undefined
   let reader: ReadableStreamDefaultReader<Streamed.Part> | undefined
@@ -129,7 +134,7 @@ const open = Effect.fnUntraced(function*(given: Given, request: Asking) {
   const started = yield* attempt(
     "streamText",
     patience,
-    () => starting = start(model, options, controller.signal)
+    () => starting = start(prepared, controller.signal)
   )
   const taken = yield* Effect.try({
     try: (): ReadableStreamDefaultReader<Streamed.Part> => started.stream.getReader(),

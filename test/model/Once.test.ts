@@ -57,14 +57,11 @@ const stored = [
   ["behind a guardrail, with an observer", judged, observed]
 ] as const
 
-/**
- * What has a request made of messages instead of a whole conversation, and how many forms a message may have: a window first leaves out
- * none, so that a message has its form in the whole conversation, and one beside it.
- */
+/** What has a request made of messages instead of a whole conversation. A window first leaves out none. */
 const picking = [
-  ["in a window that leaves turns out", ContextWindow.make({ maxTurns: 5 }), false, 2],
-  ["by a service around it", undefined, true, 1],
-  ["by a service around it, in such a window", ContextWindow.make({ maxTurns: 5 }), true, 1]
+  ["in a window that leaves turns out", ContextWindow.make({ maxTurns: 5 }), false],
+  ["by a service around it", undefined, true],
+  ["by a service around it, in such a window", ContextWindow.make({ maxTurns: 5 }), true]
 ] as const
 
 for (const specification of ["v3", "v4"] as const) {
@@ -100,7 +97,7 @@ for (const specification of ["v3", "v4"] as const) {
         assertShared(options)
       }))
 
-    for (const [how, contextWindow, isWrapped, most] of picking) {
+    for (const [how, contextWindow, isWrapped] of picking) {
       it.effect(`gets the same form in runs that go on from a state, ${how}`, () =>
         Effect.gen(function*() {
           const { model, options } = providerOf(Array.from({ length: 6 }, (_, n) => call(n)), specification)
@@ -121,9 +118,48 @@ for (const specification of ["v3", "v4"] as const) {
             const text = JSON.stringify(message)
             forms.set(text, (forms.get(text) ?? new Set()).add(message))
           }
-          for (const [text, same] of forms) assert.isAtMost(same.size, most, text)
+          for (const [text, same] of forms) assert.strictEqual(same.size, 1, text)
         }))
     }
+
+    it.effect("gets the same form of a conversation that an assistant began", () =>
+      Effect.gen(function*() {
+        const { layer, options } = provider(2)
+        const begun = AgentState.make("a", {
+          conversation: { turns: [Conversation.assistant("a", [Conversation.text("How may I help?")])] }
+        })
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.continueConversation(agent, begun, "Count")
+          yield* Agent.continueConversation(agent, state, "One")
+          yield* Agent.continueConversation(agent, state, "Another one")
+        }).pipe(Effect.provide(layer))
+        assert.lengthOf(options, 5)
+        assertShared(options)
+        for (const [first, second] of historiesOf(options)) {
+          assert.deepStrictEqual([first?.role, second?.role], ["user", "assistant"])
+        }
+      }))
+
+    it.effect("gets one form of a message whose file was downloaded", () =>
+      Effect.gen(function*() {
+        const { model, options } = providerOf(Array.from({ length: 3 }, (_, n) => call(n)), specification)
+        const asked: Array<string> = []
+        const fetch: typeof globalThis.fetch = (address) => {
+          asked.push(String(address))
+          return Promise.resolve(new Response("bytes", { headers: { "content-type": "image/png" } }))
+        }
+        const image = Conversation.file("image/png", new URL("https://example.com/a.png"))
+        yield* Effect.gen(function*() {
+          const state = yield* Agent.run(agent, [Conversation.text("What is this?"), image])
+          yield* Agent.continueConversation(agent, state, "And now?")
+        }).pipe(Effect.provide([AiSdkModel.layer({ ...model, supportedUrls: {} }, { download: { fetch } }), handlers]))
+        assert.lengthOf(options, 5)
+        assertShared(options)
+        assert.deepStrictEqual(asked, ["https://example.com/a.png"])
+        const sent = new Set(historiesOf(options).map(([first]) => first))
+        assert.strictEqual(sent.size, 1)
+        assert.include(JSON.stringify([...sent]), "Ynl0ZXM=")
+      }))
 
     it.effect("gets one form too where the parameters of a call aren't JSON, and where an answer says nothing", () =>
       Effect.gen(function*() {
@@ -172,6 +208,9 @@ for (const specification of ["v3", "v4"] as const) {
           )
         )
         assert.deepStrictEqual(inputs, [[], ["as text"], [{}], ["as text"]])
+        const calls = historiesOf(options).map((history) => history[1])
+        assert.isDefined(calls[1])
+        assert.strictEqual<unknown>(calls[3], calls[1])
       }))
 
     for (const [how, own, observing] of stored) {

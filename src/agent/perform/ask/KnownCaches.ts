@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import type { Turn } from "../../../domain/StateSchema.ts"
+import { ReturnOverride } from "../../../model/ReturnOverride.ts"
 import * as LatestCaches from "./LatestCaches.ts"
 
 /** A cache, or a weak reference to one that may be gone. */
@@ -26,18 +27,10 @@ const none: Known = []
 const frozen = new WeakMap<object, Known>()
 
 /**
- * A constructor that returns the given turn, so that a subclass adds its private fields to it. JavaScript has no other way to add a private
- * field to an existing object. TypeScript has no type for a function as a constructor.
- */
-const Same = function(turn: Turn): Turn {
-  return turn
-} as unknown as new(turn: Turn) => object
-
-/**
  * The caches of a turn, in a private field of the turn, which neither JSON nor equality sees. A weak map would cost a quarter of a run of
  * one turn, most of it in garbage collections.
  */
-export class ByFirstTurn extends Same {
+export class ByFirstTurn extends ReturnOverride<Turn> {
   #known = none
 
   static of<A extends object>(turn: Turn): ReadonlyArray<Kept<A>> {
