@@ -53,7 +53,7 @@ const brokenBy = (arriving: Streamed.Arriving, error: unknown): Effect.Effect<ne
     ? broken(Streamed.ended(arriving))
     : failed("streamText", error, true)
 
-/** Takes parts of a stream that arrive together. No more parts are read until its effect has run. */
+/** Takes parts of a stream that arrive together. No more parts are read until its effect has run. The list is reused then. */
 type Take = (parts: ReadonlyArray<Response.StreamPartEncoded>) => Effect.Effect<void, AiError.AiError> | undefined
 
 /** Logs what a part warns of, if it does. */
@@ -162,7 +162,7 @@ export const streamText = (given: Given) => (request: Asking) =>
     let arrived: Arr.NonEmptyReadonlyArray<Response.StreamPartEncoded> | undefined
     const take: Take = (parts) => {
       ChatSpan.annotateResponse(request.span, parts)
-      if (Arr.isReadonlyArrayNonEmpty(parts)) arrived = parts
+      if (Arr.isReadonlyArrayNonEmpty(parts)) arrived = Arr.copy(parts)
       return Effect.void
     }
     const pull = Effect.suspend(

@@ -39,30 +39,43 @@ export interface Arriving {
   readonly running: Map<string, Of<"tool-call">>
   /** Calls that aren't shown, because the provider runs them with its own tools. */
   readonly hidden: Set<string>
+  /** The list of the part that was read last, if it became one part, and the same list as a result. */
+  readonly list: Array<Response.StreamPartEncoded>
+  readonly read: Read
 }
 
 /** Begins an answer. */
-export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => ({
-  asked,
-  headers,
-  warnings: [],
-  hasFinished: false,
-  calls: 0,
-  isSpeaking: false,
-  carried: 0,
-  written: new Map(),
-  held: [],
-  running: new Map(),
-  hidden: new Set()
-})
+export const begin = (asked: Asked, headers: Arriving["headers"]): Arriving => {
+  const list: Arriving["list"] = []
+  return {
+    asked,
+    headers,
+    warnings: [],
+    hasFinished: false,
+    calls: 0,
+    isSpeaking: false,
+    carried: 0,
+    written: new Map(),
+    held: [],
+    running: new Map(),
+    hidden: new Set(),
+    list,
+    read: Result.succeed(list)
+  }
+}
 
 /** Checks whether a part brings something of the answer. Packages and servers send other parts only as a sign of life. */
 export const isNews = ({ type }: Part): boolean => type !== "stream-start" && type !== "ping" && type !== "raw"
 
 type Read = Result.Result<ReadonlyArray<Response.StreamPartEncoded>, AiError.AiErrorReason>
 
-const one = (part: Response.StreamPartEncoded): Read => Result.succeed([part])
 const none: Read = Result.succeed([])
+
+/** Returns the answer's list of one part, so that a delta costs no list. The next part takes its place. */
+const one = ({ list, read }: Arriving, part: Response.StreamPartEncoded): Read => {
+  list[0] = part
+  return read
+}
 
 /** A reasoning part that carries something arrives whole, and is streamed as a start and an end. */
 const streamed = (
@@ -108,7 +121,7 @@ const finish = (self: Arriving, part: Extract<Part, { readonly type: "finish" }>
   const issue = isCutOff(part) ? ended(self) : issueOf(part, self)
   if (issue !== undefined) return Result.fail(issue)
   self.hasFinished = true
-  return one(finishPart(part, self))
+  return one(self, finishPart(part, self))
 }
 
 type Taken = Exclude<Part, { readonly type: "error" }>
@@ -181,14 +194,17 @@ const takeOne = (self: Arriving, part: Taken): Read => {
     case "text-start":
     case "reasoning-start":
     case "reasoning-end":
-      return one({ type: part.type, id: part.id, ...toMetadata(part.providerMetadata) })
+      return one(self, { type: part.type, id: part.id, ...toMetadata(part.providerMetadata) })
     case "text-end":
-      return one({ type: "text-end", id: part.id, ...toMetadata(part.providerMetadata, citing(part)) })
+      return one(self, { type: "text-end", id: part.id, ...toMetadata(part.providerMetadata, citing(part)) })
     case "text-delta":
     case "reasoning-delta":
-      return part.delta === "" && part.providerMetadata === undefined
+      // Without metadata, a delta is passed on as it is.
+      return part.providerMetadata !== undefined
+        ? one(self, { type: part.type, id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
+        : part.delta === ""
         ? none
-        : one({ type: part.type, id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
+        : one(self, part)
     case "tool-input-start": {
       self.written.set(part.id, "")
       const name = self.asked.nameOf(part.toolName)
@@ -197,7 +213,7 @@ const takeOne = (self: Arriving, part: Taken): Read => {
         self.hidden.add(part.id)
         return none
       }
-      return one({
+      return one(self, {
         type: "tool-params-start",
         id: part.id,
         name,
@@ -209,16 +225,16 @@ const takeOne = (self: Arriving, part: Taken): Read => {
       self.written.set(part.id, (self.written.get(part.id) ?? "") + part.delta)
       return self.hidden.has(part.id)
         ? none
-        : one({ type: "tool-params-delta", id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
+        : one(self, { type: "tool-params-delta", id: part.id, delta: part.delta, ...toMetadata(part.providerMetadata) })
     case "tool-input-end":
       return self.hidden.has(part.id)
         ? none
-        : one({ type: "tool-params-end", id: part.id, ...toMetadata(part.providerMetadata) })
+        : one(self, { type: "tool-params-end", id: part.id, ...toMetadata(part.providerMetadata) })
     case "stream-start":
       self.warnings = part.warnings
       return none
     case "response-metadata":
-      return one(responsePart(part))
+      return one(self, responsePart(part))
     case "finish":
       return finish(self, part)
     case "ping":

@@ -30,7 +30,10 @@ export interface Request extends Omit<LanguageModel.ProviderOptions, "span"> {
   readonly span: Span | undefined
 }
 
-/** Takes parts of an answer that arrive together. If it returns an effect, the effect runs before more parts are taken. */
+/**
+ * Takes parts of an answer that arrive together. If it returns an effect, the effect runs before more parts are taken. The list may be
+ * reused for these.
+ */
 export type Take = (
   parts: ReadonlyArray<Response.StreamPartEncoded>
 ) => Effect.Effect<void, AiError.AiError> | undefined

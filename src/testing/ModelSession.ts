@@ -176,32 +176,50 @@ export const whole = ({ delivery, sent }: Sending) => {
     : Effect.fail(delivery.failure.error)
 }
 
-/** Sends a response in a stream. It counts as sent once its last chunk is pulled, even if the stream then breaks. */
-export const streamed = ({ delivery, sent }: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+/**
+ * Returns a function that reads a response chunk by chunk, and then how it ends. It counts as sent once its last chunk is read, even if the
+ * stream then breaks.
+ */
+const reading = ({ delivery, sent }: Sending) => {
   const chunks = Delivery.toChunks(delivery)
   const ends = Delivery.ends(delivery)
   let next = 0
-  return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+  return (): Delivery.Chunk | Effect.Effect<void, AiError.AiError> => {
     const index = next++
-    if (!ends && index >= chunks.length) return Effect.never
-    if (index < chunks.length - 1 || !ends) return Effect.succeed(chunks[index]!)
-    sent()
-    if (index < chunks.length) return Effect.succeed(chunks[index]!)
-    return delivery.failure === undefined ? Cause.done() : Effect.fail(delivery.failure.error)
+    if (ends && index >= chunks.length - 1) sent()
+    if (index < chunks.length) return chunks[index]!
+    if (!ends) return Effect.never
+    return delivery.failure === undefined ? Effect.void : Effect.fail(delivery.failure.error)
+  }
+}
+
+/** Sends a response in a stream. */
+export const streamed = (sending: Sending): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+  const read = reading(sending)
+  return Effect.suspend((): Pull.Pull<Delivery.Chunk, AiError.AiError> => {
+    const chunk = read()
+    return Effect.isEffect(chunk) ? Effect.andThen(chunk, Cause.done()) : Effect.succeed(chunk)
   })
 }
 
-/** Passes the chunks of a pull to `take`, until the pull is done. */
-export const sendAll = (
-  pull: Pull.Pull<Delivery.Chunk, AiError.AiError>,
-  take: NativeModel.Take
-): Effect.Effect<void, AiError.AiError> => {
-  const goOn: Pull.Pull<never, AiError.AiError> = Effect.flatMap(pull, (chunk) => {
-    const taken = take(chunk)
-    return taken === undefined ? goOn : Effect.andThen(taken, goOn)
+/** How many chunks are sent in a row before other fibers get their turn. */
+const turn = 256
+
+/** Passes the chunks of a response to `take`. */
+export const sendAll = (sending: Sending, take: NativeModel.Take): Effect.Effect<void, AiError.AiError> =>
+  Effect.suspend(() => {
+    const read = reading(sending)
+    const goOn: Effect.Effect<void, AiError.AiError> = Effect.suspend(() => {
+      for (let left = turn; left > 0; left--) {
+        const chunk = read()
+        if (Effect.isEffect(chunk)) return chunk
+        const taken = take(chunk)
+        if (taken !== undefined) return Effect.andThen(taken, goOn)
+      }
+      return Effect.andThen(Effect.yieldNow, goOn)
+    })
+    return goOn
   })
-  return Pull.catchDone(goOn, () => Effect.void)
-}
 
 /** The provider of a mock model, for `effect/ai` and for the native way. */
 export const providerOf = <R>(session: ModelSession<R>): Parameters<typeof NativeModel.make>[0] => ({
@@ -209,7 +227,6 @@ export const providerOf = <R>(session: ModelSession<R>): Parameters<typeof Nativ
   streamText: (options) => Stream.fromPull(Effect.map(session.ask(options, true), streamed)),
   native: {
     generateText: (request) => Effect.flatMap(session.ask(request, false), whole),
-    streamText: (request, take) =>
-      Effect.flatMap(session.ask(request, true), (sending) => sendAll(streamed(sending), take))
+    streamText: (request, take) => Effect.flatMap(session.ask(request, true), (sending) => sendAll(sending, take))
   }
 })

@@ -83,7 +83,7 @@ export const make = (player: Player, change: Change): Effect.Effect<LanguageMode
         Effect.withFiber((fiber) =>
           Effect.flatMap(find(fiber, request), (entry) => {
             const { answer } = entry
-            const sending = ModelSession.sendAll(ModelSession.streamed({ delivery: deliveryOf(answer), sent }), take)
+            const sending = ModelSession.sendAll({ delivery: deliveryOf(answer), sent }, take)
             const played = answer._tag === "Died"
               ? Effect.catch(sending, () => Effect.die(answer.defect))
               : sending
