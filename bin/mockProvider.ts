@@ -60,7 +60,7 @@ const readChain = async (file: string): Promise<InstructionChain.InstructionChai
     if (warning !== undefined) throw new Error(InstructionChain.formatWarning(warning))
     return read.success.chain
   } catch (error) {
-    throw new Misuse(`--script ${file} is no instruction chain: ${firstLine(error)}`)
+    throw new Misuse(`--script ${file} isn't a valid instruction chain: ${firstLine(error)}`)
   }
 }
 
