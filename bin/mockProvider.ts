@@ -8,7 +8,7 @@ import { parseArgs } from "node:util"
 import type { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { listen } from "./listen.ts"
 
-/** Arguments that can't be meant. */
+/** Invalid arguments. */
 export class Misuse extends Error {}
 
 export const usage = `troupe mock-provider [--port 4010] [--host 127.0.0.1] [--script file] [--strict]
