@@ -8,7 +8,7 @@ import { parseArgs } from "node:util"
 import type { InstructionChain, MockModel, MockProvider } from "troupe/testing"
 import { listen } from "./listen.ts"
 
-/** Arguments that can't be meant. */
+/** Invalid arguments. */
 export class Misuse extends Error {}
 
 export const usage = `troupe mock-provider [--port 4010] [--host 127.0.0.1] [--script file] [--strict]
@@ -60,7 +60,7 @@ const readChain = async (file: string): Promise<InstructionChain.InstructionChai
     if (warning !== undefined) throw new Error(InstructionChain.formatWarning(warning))
     return read.success.chain
   } catch (error) {
-    throw new Misuse(`--script ${file} is no instruction chain: ${firstLine(error)}`)
+    throw new Misuse(`--script ${file} isn't a valid instruction chain: ${firstLine(error)}`)
   }
 }
 

@@ -2,7 +2,7 @@
 /**
  * The command line: `troupe mock-provider` serves a mock provider to clients in any language.
  *
- * It exits with 2 where its arguments can't be meant, and with 1 where what they mean can't be done.
+ * It exits with 2 for invalid arguments, and with 1 if the command fails.
  */
 import { Misuse, mockProvider, usage } from "./mockProvider.ts"
 

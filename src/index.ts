@@ -54,7 +54,7 @@ export * as AgentStatus from "./domain/AgentStatus.ts"
 export * as ContextWindow from "./agent/ContextWindow.ts"
 
 /**
- * A conversation that can't be broken: turns own their calls, and calls own their results.
+ * Conversations: lists of turns in which each call holds its one result once it is settled.
  *
  * @since 0.1.0
  */

@@ -123,7 +123,7 @@ const writtenOf = ({ asked, params }: Call): Schema.Json => asked === undefined 
 
 /** Copies other parameters that a program gives an approval. A Promise or an Effect is refused: the tool would get an empty object. */
 export const paramsGiven = (params: Schema.Json): Schema.Json =>
-  JsonValue.frozen(Wanted.value("The caller of `approve` with `params`", params))
+  JsonValue.frozen(Wanted.valueGiven("`params` of `approve`", params))
 
 /**
  * Finds the call of an id if a session reads and judges new parameters for it as soon as they are given. The call awaits approval, or was

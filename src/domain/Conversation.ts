@@ -1,5 +1,5 @@
 /**
- * A conversation that can't be broken: turns own their calls, and calls own their results.
+ * Conversations: lists of turns in which a turn holds its calls, and each call holds its one result once it is settled.
  *
  * 1. Calls are open only in the last assistant turn: a model isn't asked again while a call is open.
  * 2. A user may speak while calls are open; the words wait behind the turn and are sent once it is settled.

@@ -115,7 +115,7 @@ export const giving = (
 /** Makes what is given of a result. A Promise or an Effect is refused: the model would read it as an empty object. */
 export const successOf = (result: Schema.Json): Given => ({
   outcome: "Succeeded",
-  result: JsonValue.frozen(Wanted.value("The caller of `giveResult`", result))
+  result: JsonValue.frozen(Wanted.valueGiven("`result` of `giveResult`", result))
 })
 
 /** Makes what is given of a failure. */

@@ -10,7 +10,7 @@ import { kindOf, oneOf } from "./Described.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
-  new TypeError(`${by} gave no ${what} but ${kindOf(given)}`)
+  new TypeError(`${by} must return ${oneOf(what)}, not ${kindOf(given)}`)
 
 /** The defect of a program that gave the wrong kind of value: `what` names the value, and `wanted` says what it must be. */
 export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
@@ -29,7 +29,7 @@ export const text = wanted("text", Predicate.isString)
 const wantedGiven =
   <A>(kind: string, is: (given: unknown) => given is A) => <B extends A>(what: string, given: B): B => {
     if (is(given)) return given
-    throw new TypeError(`${what} is ${kindOf(given)}, not ${oneOf(kind)}`)
+    throw new TypeError(`${what} must be ${oneOf(kind)}, not ${kindOf(given)}`)
   }
 
 /** Returns a text that a program gave, or throws. */
@@ -53,6 +53,12 @@ export const conversation = wanted("conversation", isConversation)
 
 /** Returns a value if it is a list of parts, or throws. */
 export const parts = wanted("list of parts", Array.isArray)
+
+/** Returns parts that a program gave, or throws. */
+export const partsGiven = wantedGiven(
+  "list of parts",
+  Array.isArray as (given: unknown) => given is ReadonlyArray<unknown>
+)
 
 /** Returns a value if it is a list of turns, or throws. */
 export const turns = wanted("list of turns", Array.isArray)
@@ -83,7 +89,7 @@ export const atOnce = <A>(schema: string, convert: (u: unknown) => A) => (u: unk
   try {
     return convert(u)
   } catch (cause) {
-    throw new TypeError(`${schema} must convert values at once, without an Effect that waits and without throwing`, {
+    throw new TypeError(`${schema} must convert values at once, and not throw`, {
       cause
     })
   }
@@ -95,8 +101,13 @@ export const effectGiven = wantedGiven(
   (given): given is object => Predicate.hasProperty(given, "~effect/Effect")
 )
 
-/** Returns a value, or throws if it is a Promise or an Effect. */
-export const value = wanted("value", (given) => !isUnrun(given))
+const isRun = (given: unknown): given is unknown => !isUnrun(given)
+
+/** Returns a value that a function returned, or throws if it is a Promise or an Effect. */
+export const value = wanted("value", isRun)
+
+/** Returns a value that a program gave, or throws if it is a Promise or an Effect. `what` names the value. */
+export const valueGiven = wantedGiven("value", isRun)
 
 /**
  * Returns the members of an agent's option if each was made by the function `maker`, or throws. TypeScript finds wrong ones too, but names

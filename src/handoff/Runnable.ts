@@ -1,8 +1,8 @@
 /**
  * What can hold a conversation, an agent or a group, as this floor knows it.
  *
- * This floor is below the one that runs agents, so each agent brings its interpreter along, and a group, a plan or a dialogue takes its
- * members'.
+ * This floor is below the one that runs agents, so each agent has its interpreter as a value, and a group, a plan or a dialogue uses those
+ * of its members.
  *
  * @since 0.1.0
  */

@@ -192,7 +192,7 @@ export const get = (key: string): Effect.Effect<Schema.Json | undefined, ModeErr
  * @since 0.1.0
  */
 export const set = (key: string, value: Schema.Json): Effect.Effect<void, ModeError> =>
-  put("Mode.set", key, () => Wanted.value("The caller of `Mode.set`", value))
+  put("Mode.set", key, () => Wanted.valueGiven("`value` of `Mode.set`", value))
 
 const put = (
   operation: string,

@@ -54,7 +54,7 @@ describe("A call that is approved with other parameters", () => {
         const defect = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
         assert.match(
           String(defect),
-          /^TypeError: The caller of `approve` with `params` gave no value but an? (Promise|Effect)/
+          /^TypeError: `params` of `approve` must be a value, not an? (Promise|Effect)/
         )
         assert.strictEqual((yield* session.state).status._tag, "WaitingForTools")
       }

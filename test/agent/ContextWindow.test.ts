@@ -688,7 +688,10 @@ describe("A context window", () => {
         const reader = Agent.make("reader", { contextWindow: ContextWindow.make({ strategy }) })
         const exit = yield* Effect.exit(Agent.run(reader, "Read."))
         const defect = Exit.isFailure(exit) && Cause.hasDies(exit.cause) ? String(Cause.squash(exit.cause)) : ""
-        assert.match(defect, /^TypeError: The strategy of a context window gave no turn but (undefined|an object)$/)
+        assert.match(
+          defect,
+          /^TypeError: The strategy of a context window must return a turn, not (undefined|an object)$/
+        )
       }
     }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("Read.")))))
 

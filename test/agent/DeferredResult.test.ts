@@ -173,7 +173,7 @@ describe("A result that is given", () => {
       for (const unrun of [Promise.resolve(at), Effect.sync(() => at)]) {
         assert.throws(
           () => AgentState.giveResult(state, "a", unrun as never),
-          /The caller of `giveResult` gave no value but an? (Promise|Effect)/
+          /`result` of `giveResult` must be a value, not an? (Promise|Effect)/
         )
       }
       yield* inShop([], () =>
@@ -220,7 +220,7 @@ describe("A result that is given", () => {
       const given = Result.getOrThrow(AgentState.giveFailure(give(yield* waiting, "a", "soon"), "b", "It sank."))
       const results = yield* inShop(["I am sorry."], () => Effect.andThen(Agent.resume(fatal, given), told))
       assert.deepStrictEqual(results, [
-        { id: "a", isFailure: true, result: `The tool "ship" gave a result that doesn't fit its schema.` },
+        { id: "a", isFailure: true, result: `The result of tool "ship" doesn't fit its schema.` },
         { id: "b", isFailure: true, result: "It sank." }
       ])
     }))

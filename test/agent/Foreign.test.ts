@@ -147,37 +147,40 @@ describe("What a program gives in a place for data", () => {
     const request = (given: object) => () =>
       Handoff.buildHandoffState(asked, undefined, { target: "c", ...given } as AgentStatus.HandoffRequest)
     const places: ReadonlyArray<readonly [run: () => unknown, said: string]> = [
-      [() => AgentState.log(asked, five), "A line of the logs is a number, not a text"],
-      [() => AgentState.make(five), "The name of an agent is a number, not a text"],
+      [() => AgentState.log(asked, five), "A line of the logs must be a text, not a number"],
+      [() => AgentState.make(five), "The name of an agent must be a text, not a number"],
       [() => AgentState.make(""), "The name of an agent can't be empty"],
-      [() => AgentState.make("b", { systemMessage: five }), "`systemMessage` is a number, not a text"],
-      [request({ reason: 5 }), "The `reason` of a handoff's request is a number, not a text"],
-      [request({ target: 5 }), "The `target` of a handoff's request is a number, not a text"],
+      [() => AgentState.make("b", { systemMessage: five }), "`systemMessage` must be a text, not a number"],
+      [request({ reason: 5 }), "The `reason` of a handoff's request must be a text, not a number"],
+      [request({ target: 5 }), "The `target` of a handoff's request must be a text, not a number"],
       [request({ target: "" }), "The name of an agent can't be empty"],
       [
         () => AgentState.giveFailure(awaiting(Story.resultComesLater("c1")), "c1", { no: "way" } as never),
-        "The reason why a call failed is an object, not a text"
+        "The reason why a call failed must be a text, not an object"
       ],
       [
         () => AgentState.deny(awaiting(Story.approvalIsRequested("c1")), "c1", five),
-        "The reason of a denial is a number, not a text"
+        "The reason of a denial must be a text, not a number"
       ],
-      [() => AgentState.approve(asked, five), "The id of a call is a number, not a text"],
-      [() => AgentState.deny(asked, five, "No."), "The id of a call is a number, not a text"],
-      [() => AgentState.giveResult(asked, five, 1), "The id of a call is a number, not a text"],
-      [() => AgentState.giveFailure(asked, five, "No."), "The id of a call is a number, not a text"],
-      [() => ModeTransition.push(five), "The name of a mode is a number, not a text"],
-      [() => ModeTransition.switch(five), "The name of a mode is a number, not a text"],
-      [() => Mode.make(five, { enter: () => Effect.void }), "The name of a mode is a number, not a text"],
-      [() => Mode.make("m", { toolName: five, enter: () => Effect.void }), "The name of a tool is a number"],
-      [() => Guardrail.make(five, () => Guardrail.pass), "The name of a guardrail is a number, not a text"],
-      [() => Session.store(five), "The id of a session is a number, not a text"],
-      [() => Handoff.to(five), "The name of an agent is undefined, not a text"],
-      [() => Handoff.to("c", { toolName: five }), "The name of a tool is a number, not a text"],
-      [() => Agent.asTool(Agent.make("c"), { name: five }), "The name of a tool is a number, not a text"],
-      [() => StopWhen.toolCalled(five), "The name of a tool is a number, not a text"],
-      [() => Conversation.pin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"],
-      [() => Conversation.unpin(asked.conversation, "0" as never), "The place of a turn is a string, not a number"]
+      [() => AgentState.approve(asked, five), "The id of a call must be a text, not a number"],
+      [() => AgentState.deny(asked, five, "No."), "The id of a call must be a text, not a number"],
+      [() => AgentState.giveResult(asked, five, 1), "The id of a call must be a text, not a number"],
+      [() => AgentState.giveFailure(asked, five, "No."), "The id of a call must be a text, not a number"],
+      [() => ModeTransition.push(five), "The name of a mode must be a text, not a number"],
+      [() => ModeTransition.switch(five), "The name of a mode must be a text, not a number"],
+      [() => Mode.make(five, { enter: () => Effect.void }), "The name of a mode must be a text, not a number"],
+      [
+        () => Mode.make("m", { toolName: five, enter: () => Effect.void }),
+        "The name of a tool must be a text, not a number"
+      ],
+      [() => Guardrail.make(five, () => Guardrail.pass), "The name of a guardrail must be a text, not a number"],
+      [() => Session.store(five), "The id of a session must be a text, not a number"],
+      [() => Handoff.to(five), "The name of an agent must be a text, not undefined"],
+      [() => Handoff.to("c", { toolName: five }), "The name of a tool must be a text, not a number"],
+      [() => Agent.asTool(Agent.make("c"), { name: five }), "The name of a tool must be a text, not a number"],
+      [() => StopWhen.toolCalled(five), "The name of a tool must be a text, not a number"],
+      [() => Conversation.pin(asked.conversation, "0" as never), "The place of a turn must be a number, not a string"],
+      [() => Conversation.unpin(asked.conversation, "0" as never), "The place of a turn must be a number, not a string"]
     ]
     for (const [run, said] of places) assert.throws(run, said)
   })
@@ -223,8 +226,8 @@ describe("What a program gives in a place for data", () => {
         ]
       ) assert.throws(run, `Part 1 of an input is wrong at "/fileName": Expected string`)
       assert.throws(() => Conversation.assistant(fileName, "Hi"), `The turn of an assistant is wrong at "/agent"`)
-      assert.throws(() => Conversation.call(fileName, "ship", {}), "The id of a call is ")
-      assert.throws(() => Conversation.call("c1", fileName, {}), "The name of a call is ")
+      assert.throws(() => Conversation.call(fileName, "ship", {}), "The id of a call must be a text")
+      assert.throws(() => Conversation.call("c1", fileName, {}), "The name of a call must be a text")
     }
     for (const given of metadata) {
       const said = `is wrong at "/metadata": Expected object`
@@ -251,7 +254,7 @@ describe("What a program gives in a place for data", () => {
     }
     assert.throws(
       () => Conversation.assistant("b", five),
-      "`Conversation.assistant` gave no list of parts but a number"
+      "`answer` of `Conversation.assistant` must be a list of parts, not a number"
     )
   })
 
@@ -280,8 +283,8 @@ describe("What a program gives in a place for data", () => {
         [[image, { type: "sound" }], "Part 1 of `toModelOutput` of tool \"shoot\" is wrong"],
         [[null], "Part 0 of `toModelOutput` of tool \"shoot\" is wrong"],
         [[{ type: "text", text: "Hi", options: 5 }], "is wrong at \"/options\""],
-        [Promise.resolve([]), "`toModelOutput` of tool \"shoot\" gave no list of parts but a Promise"],
-        ["Hi", "`toModelOutput` of tool \"shoot\" gave no list of parts but a string"]
+        [Promise.resolve([]), "`toModelOutput` of tool \"shoot\" must return a list of parts, not a Promise"],
+        ["Hi", "`toModelOutput` of tool \"shoot\" must return a list of parts, not a string"]
       ]
       for (const [output, said] of wrong) {
         const defect = Cause.squash(yield* Effect.flip(Effect.sandbox(run(output))))
@@ -307,11 +310,14 @@ describe("What a program gives in a place for data", () => {
         [{ ...file, data: 5 }, `A part of message 0 is wrong at "/data"`],
         [{ ...file, mediaType: 5 }, `A part of message 0 is wrong at "/mediaType": Expected string`],
         [{ ...text, text: 5 }, `A part of message 0 is wrong at "/text": Expected string`],
-        [{ ...call, id: 5 }, "The id of a call in message 0 is a number, not a text"],
-        [{ ...call, name: 5 }, "The name of a call in message 0 is a number, not a text"]
+        [{ ...call, id: 5 }, "The id of a call in message 0 must be a text, not a number"],
+        [{ ...call, name: 5 }, "The name of a call in message 0 must be a text, not a number"]
       ] as const
     ) assert.throws(() => imported("assistant", part), said)
-    assert.throws(() => Conversation.fromPrompt(Prompt.empty, { agent: five }), "The name of an agent is a number")
+    assert.throws(
+      () => Conversation.fromPrompt(Prompt.empty, { agent: five }),
+      "The name of an agent must be a text, not a number"
+    )
   })
 
   it.effect("and must be a text or a setting, ends what was given it, by its name", () =>
@@ -327,15 +333,21 @@ describe("What a program gives in a place for data", () => {
       const focus = Mode.make("focus", { enter: () => Effect.void })
       const configured = (settings: unknown) => inSession(() => Mode.configure(settings as {}))
       const places: ReadonlyArray<readonly [run: Effect.Effect<unknown, unknown>, said: string]> = [
-        [decided({ target: "c", reason: 5 }), "The `reason` of a policy's decision is a number, not a text"],
+        [decided({ target: "c", reason: 5 }), "The `reason` of a policy's decision must be a text, not a number"],
         [decided({ target: "" }), "The name of an agent can't be empty"],
-        [decided(null), "`decide` of `HandoffPolicy.make` gave no decision but null"],
-        [inSession(() => SystemPrompt.append(five)), "The text of `SystemPrompt.append` is a number"],
-        [inSession(() => SystemPrompt.section("a", five)), "The text of `SystemPrompt.section` is a number"],
-        [inSession(() => SystemPrompt.remove(five)), "The name of the section of `SystemPrompt.remove` is a number"],
+        [decided(null), "`decide` of `HandoffPolicy.make` must return a decision, not null"],
+        [inSession(() => SystemPrompt.append(five)), "The text of `SystemPrompt.append` must be a text, not a number"],
+        [
+          inSession(() => SystemPrompt.section("a", five)),
+          "The text of `SystemPrompt.section` must be a text, not a number"
+        ],
+        [
+          inSession(() => SystemPrompt.remove(five)),
+          "The name of the section of `SystemPrompt.remove` must be a text, not a number"
+        ],
         [
           inSession(() => Effect.scoped(Effect.andThen(Mode.enter(focus), Mode.set(five, 1)))),
-          "The key of `Mode.set` is a number"
+          "The key of `Mode.set` must be a text, not a number"
         ],
         [configured({ toolChoice: "sometimes" }), "Not conversation settings at \"/toolChoice\": Expected \"auto\""],
         [configured({ toolChoice: null }), "Not conversation settings at \"/toolChoice\""],
@@ -346,13 +358,16 @@ describe("What a program gives in a place for data", () => {
           inSession((session) => session.configure({ toolChoice: five })),
           "Not conversation settings at \"/toolChoice\""
         ],
-        [inSession((session) => session.giveFailure("c1", five)), "The reason why a call failed is a number"],
-        [inSession((session) => session.approve(five)), "The id of a call is a number"],
-        [inSession((session) => session.pin("0" as never)), "The place of a turn is a string"],
-        [inSession((session) => session.enterMode(five)), "The name of a mode is a number"],
+        [
+          inSession((session) => session.giveFailure("c1", five)),
+          "The reason why a call failed must be a text, not a number"
+        ],
+        [inSession((session) => session.approve(five)), "The id of a call must be a text, not a number"],
+        [inSession((session) => session.pin("0" as never)), "The place of a turn must be a number, not a string"],
+        [inSession((session) => session.enterMode(five)), "The name of a mode must be a text, not a number"],
         [
           inSession((session) => Effect.scoped(Effect.andThen(Mode.enter(focus), session.exitMode(five)))),
-          "The name of a mode is a number"
+          "The name of a mode must be a text, not a number"
         ],
         [
           inSession((session) => session.schedule({ _tag: "Go" } as never)),
@@ -360,7 +375,7 @@ describe("What a program gives in a place for data", () => {
         ],
         [
           inSession((session) => session.schedule({ _tag: "Push", name: 5 } as never)),
-          "The name of a mode is a number"
+          "The name of a mode must be a text, not a number"
         ],
         [
           inSession((session) => session.invoke("look" as never, {} as never)),
@@ -385,19 +400,34 @@ describe("What a program gives in a place for data", () => {
           ),
           "A session takes a state, and was given a Result"
         ],
-        [inSession((session) => session.exitMode(five)), "The name of a mode is a number"],
-        [inSession((session) => session.schedule({ _tag: "Push", name: five })), "The name of a mode is a number"],
+        [inSession((session) => session.exitMode(five)), "The name of a mode must be a text, not a number"],
+        [
+          inSession((session) => session.schedule({ _tag: "Push", name: five })),
+          "The name of a mode must be a text, not a number"
+        ],
         [
           inSession((session) => session.schedule(five)),
           "`schedule` takes a move of `ModeTransition`, and was given a number"
         ],
-        [inSession(() => Mode.schedule({ _tag: "Switch", name: five })), "The name of a mode is a number"],
-        [inSession((session) => session.approve(five, { params: {} })), "The id of a call is a number"],
-        [inSession((session) => session.deny(five, "No.")), "The id of a call is a number"],
-        [inSession((session) => session.giveResult(five, 1)), "The id of a call is a number"],
-        [inSession((session) => session.giveFailure(five, "No.")), "The id of a call is a number"],
-        [Effect.provide(Session.load(five), KeyValueStore.layerMemory), "The id of a session is a number"],
-        [Effect.provide(Session.remove(five), KeyValueStore.layerMemory), "The id of a session is a number"]
+        [
+          inSession(() => Mode.schedule({ _tag: "Switch", name: five })),
+          "The name of a mode must be a text, not a number"
+        ],
+        [
+          inSession((session) => session.approve(five, { params: {} })),
+          "The id of a call must be a text, not a number"
+        ],
+        [inSession((session) => session.deny(five, "No.")), "The id of a call must be a text, not a number"],
+        [inSession((session) => session.giveResult(five, 1)), "The id of a call must be a text, not a number"],
+        [inSession((session) => session.giveFailure(five, "No.")), "The id of a call must be a text, not a number"],
+        [
+          Effect.provide(Session.load(five), KeyValueStore.layerMemory),
+          "The id of a session must be a text, not a number"
+        ],
+        [
+          Effect.provide(Session.remove(five), KeyValueStore.layerMemory),
+          "The id of a session must be a text, not a number"
+        ]
       ]
       for (const [run, said] of places) {
         const exit = yield* Effect.exit(run)

@@ -49,9 +49,9 @@ describe("An error says what to do", () => {
         ]))
       assert.include(
         messageOf(yield* given(Promise.resolve(4))),
-        "handler of tool \"roll\" gave no Effect but a Promise"
+        "handler of tool \"roll\" must return an Effect, not a Promise"
       )
-      assert.include(messageOf(yield* given(4)), "handler of tool \"roll\" gave no Effect but a number")
+      assert.include(messageOf(yield* given(4)), "handler of tool \"roll\" must return an Effect, not a number")
     }))
 
   it.effect("if a handler of a toolkit with handlers of its own gives no Effect", () =>
@@ -68,14 +68,14 @@ describe("An error says what to do", () => {
         Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
       for (const value of [Promise.resolve(4), 4, undefined]) {
         const exit = yield* given(() => value)
-        assert.include(messageOf(exit), "The handler of tool \"roll\" gave no Effect")
+        assert.include(messageOf(exit), "The handler of tool \"roll\" returned no Effect")
         assert.instanceOf((defectOf(exit) as Error).cause, TypeError)
       }
       // These have a `pipe`, so the toolkit runs them, and the fiber that meets them is gone.
       const nested = Effect.flatMap(Effect.yieldNow, () => Option.some(4) as never)
       for (const value of [Option.some(4), Option.none(), Stream.make(4), nested]) {
         const exit = yield* given(() => value)
-        assert.include(messageOf(exit), "The handler of tool \"roll\" gave no Effect")
+        assert.include(messageOf(exit), "The handler of tool \"roll\" must return an Effect")
         assert.instanceOf(defectOf(exit), TypeError)
       }
       const own = new RangeError("its own")

@@ -166,7 +166,7 @@ describe("What is nested too deeply", () => {
       ]))
       assert.deepStrictEqual(settledOf(state), [
         ["Failed", "This call was not run: its parameters are nested more than 500 levels deep."],
-        ["Failed", `The tool "any" gave a result that is nested more than 500 levels deep.`],
+        ["Failed", `The result of tool "any" is nested more than 500 levels deep.`],
         ["Failed", "The provider gave a result that is nested more than 500 levels deep."]
       ])
       assert.deepStrictEqual(callsOf(state)[0]?.params, {})

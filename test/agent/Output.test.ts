@@ -245,7 +245,7 @@ describe("An agent with an output schema", () => {
         assert.instanceOf(defect, TypeError)
         assert.strictEqual(
           defect.message,
-          "The schema `output` of agent \"thermometer\" must convert values at once, without an Effect that waits and without throwing"
+          "The schema `output` of agent \"thermometer\" must convert values at once, and not throw"
         )
         assert.isDefined(defect.cause)
       }

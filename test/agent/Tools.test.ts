@@ -207,7 +207,7 @@ describe("A call that fails", () => {
         assert.match(String(yield* toldOf("mute")), /no words/)
         assert.match(String(yield* toldOf("limited")), /^The tool "limited" failed: .*[Rr]ate limit/)
         assert.strictEqual(yield* toldOf("slow"), "The tool \"slow\" timed out.")
-        assert.strictEqual(yield* toldOf("liar"), "The tool \"liar\" gave a result that doesn't fit its schema.")
+        assert.strictEqual(yield* toldOf("liar"), "The result of tool \"liar\" doesn't fit its schema.")
         assert.strictEqual(yield* toldOf("fine"), "fine")
         assert.deepStrictEqual(
           ofTag(events, "ToolCallStarted").map((event) => event.callId),
@@ -334,7 +334,7 @@ describe("The result of a call", () => {
             { _tag: "Some", value: day },
             null,
             { at: day },
-            "The tool \"unknown\" gave a result that doesn't fit its schema.",
+            "The result of tool \"unknown\" doesn't fit its schema.",
             { list: [null, 1] }
           ]
         )

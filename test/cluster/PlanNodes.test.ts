@@ -136,7 +136,7 @@ describe("A node of a plan on a cluster", () => {
       const answer = yield* (yield* Report.client)("1").say("now")
       assert.deepStrictEqual([answer.error?.tag, answer.error?.message], [
         "Defect",
-        "Node \"promised\" gave no Effect but a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
+        "Node \"promised\" must return an Effect, not a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
       ])
     }).pipe(Effect.provide(withRunner(Report.layer, Layer.empty)))
   })

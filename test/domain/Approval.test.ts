@@ -272,7 +272,7 @@ describe("approve with other parameters", () => {
     const params = Promise.resolve({ of: "first" }) as never
     assert.throws(
       () => AgentState.approve(desk, "first", { params }),
-      "The caller of `approve` with `params` gave no value but a Promise"
+      "`params` of `approve` must be a value, not a Promise"
     )
   })
 

@@ -478,12 +478,18 @@ describe("What is no Effect, or no mode", () => {
       const log: Log = []
       const mode = telling(log, "mode")
       const cases = [
-        [Mode.within(Promise.resolve(1) as never, mode), /What `Mode.within` runs is a Promise: `Effect.promise`/],
-        [Mode.within(undefined as never, mode), /What `Mode.within` runs is undefined, not an Effect/],
-        [Mode.within(mode)(Promise.resolve(1) as never), /What `Mode.within` runs is a Promise/],
+        [
+          Mode.within(Promise.resolve(1) as never, mode),
+          /What `Mode.within` runs must be an Effect, not a Promise: `Effect.promise`/
+        ],
+        [Mode.within(undefined as never, mode), /What `Mode.within` runs must be an Effect, not undefined/],
+        [Mode.within(mode)(Promise.resolve(1) as never), /What `Mode.within` runs must be an Effect, not a Promise/],
         [Mode.within(Effect.void, "mode" as never), /The mode of `Mode.within` is a string, and must be made by/],
         [Mode.enter(undefined as never), /The mode of `Mode.enter` is undefined, and must be made by/],
-        [Agent.observe(Promise.resolve(1) as never, () => Effect.void), /What `Agent.observe` observes is a Promise/]
+        [
+          Agent.observe(Promise.resolve(1) as never, () => Effect.void),
+          /What `Agent.observe` observes must be an Effect, not a Promise/
+        ]
       ] as ReadonlyArray<readonly [Effect.Effect<unknown, unknown, Mode.Host | Scope.Scope>, RegExp]>
       for (const [effect, says] of cases) {
         const exit = yield* Effect.exit(effect)

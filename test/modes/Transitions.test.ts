@@ -1049,7 +1049,7 @@ describe("What is no move", () => {
         ]
       ) {
         const exit = yield* Effect.exit(naming)
-        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "is a number, not a text")
+        assert.include(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "", "must be a text, not a number")
       }
     }).pipe(Effect.scoped, Effect.provide(echo)))
 
@@ -1079,7 +1079,7 @@ describe("What is no move", () => {
       for (const value of ["own", { _tag: "Leave" }, { _tag: "Switch" }, { _tag: "Push", name: 3 }]) {
         assert.match(
           yield* leaving(value),
-          /^TypeError: `exit` of mode "mode" gave no move of `ModeTransition` but an? (string|object)/
+          /^TypeError: `exit` of mode "mode" must return a move of `ModeTransition`, not an? (string|object)/
         )
       }
       // A function that returns `void` may give anything.

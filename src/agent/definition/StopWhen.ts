@@ -27,7 +27,7 @@ export interface Tokens extends Limit {
   readonly _tag: "Tokens"
   readonly tokens: number
 }
-/** Is reached when the run cost `limit`, or an unknown amount. */
+/** Is reached when the run's cost reaches `limit`, or can't be computed. */
 export interface Cost extends Limit {
   readonly _tag: "Cost"
   readonly limit: number

@@ -83,7 +83,7 @@ export const assistant = (
 ): Assistant => {
   const parts = typeof answer === "string"
     ? [Part.text(answer)]
-    : Wanted.parts("`Conversation.assistant`", answer).map((part, at) =>
+    : Wanted.partsGiven("`answer` of `Conversation.assistant`", answer).map((part, at) =>
       isCall(part) ? part : PartCopy.from(`Part ${at} of an answer`, part)
     )
   const said = checkTurn("The turn of an assistant", {

@@ -44,7 +44,7 @@ export const ask = (
   Effect.fnUntraced(function*(input, agent = own) {
     const state = yield* Runnable.run(agent, {
       state: undefined,
-      input: fromInput(Wanted.input(`The node of agent "${own.name}"`, wordsOf(input)))
+      input: fromInput(Wanted.input(`\`input\` of agent "${own.name}"`, wordsOf(input)))
     })
     return yield* Effect.fromResult(
       Result.mapError(output(agent, state), (reason) => new NoAnswer({ state, reason }))

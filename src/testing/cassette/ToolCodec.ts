@@ -54,7 +54,7 @@ export const make = (tool: Tool.Any): ToolCodec => {
     : Schema.encodeUnknownEffect(Schema.toCodecJson(tool.parametersSchema))
   const decodeSuccess = decoderOf(tool.successSchema)
   const decodeFailure = Schema.decodeUnknownEffect(Schema.toCodecJson(tool.failureSchema))
-  const misfits = `The tool "${name}" gave a result that doesn't fit its schema.`
+  const misfits = `The result of tool "${name}" doesn't fit its schema.`
   const prefix = `The tool "${name}" failed: `
   const failed = (result: Schema.Json): Outcome => ({ _tag: "Settled", isFailure: true, result })
   return {

@@ -206,10 +206,13 @@ describe("troupe mock-provider", () => {
       const chain = yield* script("chain.json", `{"instruction_chain":[{"messages":[{"txt":"one"}]}]}`)
       assert.match(
         yield* misuse("--script", chain),
-        /^--script \S+ is no instruction chain: [^\n]*instruction_chain\[0\][^\n]*$/
+        /^--script \S+ isn't a valid instruction chain: [^\n]*instruction_chain\[0\][^\n]*$/
       )
       const broken = yield* script("broken.json", `{"instruction_chain":`)
-      assert.match(yield* misuse("--script", broken), /^--script \S+ is no instruction chain: [^\n]*JSON[^\n]*$/)
+      assert.match(
+        yield* misuse("--script", broken),
+        /^--script \S+ isn't a valid instruction chain: [^\n]*JSON[^\n]*$/
+      )
       const slip = yield* script("slip.mjs", "export default { statuses: [500] }")
       assert.strictEqual(
         yield* misuse("--script", slip),

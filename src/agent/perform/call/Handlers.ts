@@ -14,7 +14,7 @@ export interface FoundHandler extends Tool.Handler<string> {
   readonly missing: ReadonlyArray<readonly [string, unknown]>
 }
 
-/** The handlers that were found for an agent and its model. Another agent or model brings other services along. */
+/** The handlers that were found for an agent and its model. Another agent or model has other services. */
 interface Known {
   readonly definition: Definition
   readonly model: OwnModel | undefined

@@ -40,7 +40,7 @@ const misfits: ReadonlySet<AiError.AiErrorReason["_tag"]> = new Set([
 /** Names the tool in a type error. A toolkit throws one if a handler returns no Effect, and doesn't name the tool. */
 const madeNoEffect = ({ tool }: HandledTool, cause: unknown): unknown =>
   cause instanceof TypeError
-    ? new TypeError(`The handler of tool "${tool.name}" gave no Effect, or failed to make one: ${cause.message}`, {
+    ? new TypeError(`The handler of tool "${tool.name}" returned no Effect, or threw: ${cause.message}`, {
       cause
     })
     : cause
@@ -53,7 +53,7 @@ const brokenDown = ({ tool }: HandledTool, fiber: Fiber.Fiber<unknown, unknown>)
   Effect.callback((resume) => {
     const remove = fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit) || !Cause.hasDies(exit.cause)) return
-      const message = `The handler of tool "${tool.name}" gave no Effect, or its Effect continued with something else`
+      const message = `The handler of tool "${tool.name}" must return an Effect that continues with Effects`
       resume(Effect.die(new TypeError(message, { cause: Cause.squash(exit.cause) })))
     })
     return Effect.sync(remove)
@@ -100,7 +100,7 @@ export const ownHandler =
         )
     ).pipe(
       Effect.flatMap(Option.match({
-        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" gave no result`)),
+        onNone: () => Effect.die(new Error(`The handler of tool "${entry.tool.name}" returned no result`)),
         onSome: (output) => output.isFailure ? Effect.fail<unknown>(output.result) : Effect.succeed(output.result)
       })),
       Effect.mapError((error) => unwrapped(entry, error))

@@ -51,7 +51,7 @@ export const failed = (result: Schema.Json): CallResult => ({ settlement: { outc
 export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknown): CallResult => {
   const result = JsonValue.within(encoded)
   if (result === undefined) {
-    return failed(`The tool "${tool.name}" gave a result that is nested more than ${maxLevels} levels deep.`)
+    return failed(`The result of tool "${tool.name}" is nested more than ${maxLevels} levels deep.`)
   }
   const modelOutput = tool.toModelOutput?.(value)
   return {
@@ -87,7 +87,7 @@ export const refused = (
       : journal.recordsContent
       ? Effect.logWarning(said, why)
       : Effect.logWarning(`${said}; Agent.RecordContent logs why`),
-    failed(`The tool "${tool.name}" gave a result that doesn't fit its schema.`)
+    failed(`${said}.`)
   )
 }
 
