@@ -1,5 +1,5 @@
 /**
- * Finds what the documentation, and the comments and messages of `src`, mustn't say: words that `docs/ontology.md` bans, turns of phrase
+ * Finds what the documentation, and the comments and messages of `src` and `bin`, mustn't say: words that `docs/ontology.md` bans, turns of phrase
  * that are read twice, headings that are riddles, tables whose columns have no names, and very long sentences.
  *
  * 1. Code doesn't count, neither blocks nor spans, and neither does the target of a link.
@@ -39,11 +39,11 @@ const prose = (text: string): ReadonlyArray<string> => {
 }
 
 /**
- * A heading that nobody searches for: it asks a question, or a pronoun stands for its subject. In a table of contents it doesn't say what the
- * part is about.
+ * A heading that nobody searches for: it asks a question, a pronoun stands for its subject, or it is about a "thing". In a table of contents it
+ * doesn't say what the part is about. The title of a decision begins with a number.
  */
 const riddle =
-  /^#+ (?:(?:what|which|who|when|where|whether|why|how)\b|.*\b(?:it|this|those|each one|one that|of them)\b(?!:))/i
+  /^#+ (?:\d+\. )?(?:(?:what|which|who|when|where|whether|why|how)\b|.*\b(?:it|this|those|each one|one that|of them|things?)\b(?!:))/i
 
 const isRule = (line: string | undefined): boolean =>
   line !== undefined && /^\|[\s:|-]+\|$/.test(line) && line.includes("-")
@@ -168,15 +168,17 @@ export const pages = (): ReadonlyArray<string> => [
   ...globSync("docs/**/*.md", { cwd: root }).sort()
 ]
 
+/** The sources whose comments and messages are read. */
+export const sources = (): ReadonlyArray<string> => globSync("{src,bin}/**/*.ts", { cwd: root }).sort()
+
 /** What the pages and the sources of the project say that they mustn't. */
 export const findings = (): ReadonlyArray<Finding> => {
   const read = (file: string): string => readFileSync(join(root, file), "utf8")
   const ontology = read("docs/ontology.md")
   const words = bans(banned(ontology), named(ontology))
-  const sources = globSync("src/**/*.ts", { cwd: root }).sort()
   return [
     ...pages().flatMap((file) => look(file, read(file), words.filter(([word]) => !mayHave(file, word)))),
-    ...sources.flatMap((file) => lookAtSource(file, read(file), words))
+    ...sources().flatMap((file) => lookAtSource(file, read(file), words))
   ]
 }
 

@@ -13,7 +13,7 @@ const overLines = (
 export const phrases: ReadonlyArray<Phrase> = ([
   // Who acts, and by which verb.
   ["whoever", /\bwhoever\b/gi],
-  ["told for emitted", /\b(?:is|are) told by\b/gi],
+  ["told for emitted", /\b(?:(?:is|are) told by|(?:is|are|was|were) told (?:once|twice))\b/gi],
   ["is thrown for throws", /\b(?:is|are) thrown (?:as|if|where|by)\b/gi],
   ["can't be is thrown", /\bWhat can't be\b/g],
   ["that can't be", /\bthat can't be[,.;:)]/gi],
@@ -36,7 +36,7 @@ export const phrases: ReadonlyArray<Phrase> = ([
   ],
   ["two prepositions", /\b(?:about|by|for|from|in|of|on|to|with) (?:by|for|from|in|of|with)[.,;:]/g],
   ["that no … in", /\bthat no [^.,;:|]* (?:for|from|in|of|to|with)(?=[.,;:])/g],
-  ["brings along", /\bbr(?:ing|ings|ought) along\b/gi],
+  ["brings along", /\bbr(?:ing|ings|inging|ought) (?:[^.,;:|]+ )?along\b/gi],
   ["gone on with", /\bgone on with\b/gi],
   // No riddles: what a thing is not, and who nobody is.
   ["what of it", /\bwhat of it\b/gi],
@@ -48,6 +48,7 @@ export const phrases: ReadonlyArray<Phrase> = ([
   ["alike for in the same way", /\b(?:behaves?|begins?|continues?|decoded|encoded|goes on|go on|runs?) alike\b/gi],
   ["dies of", /\bdies of\b/gi],
   ["somebody else's", /\bof somebody else\b/gi],
+  ["no … but for only", /\bg(?:ave|ive|ives|iving) no [^.,;:|]* but\b/gi],
   ["but for", /\bbut for (?:an?|its|that|the|those)\b/gi],
   ["hears of", /\b(?:hear|learn|tell)s? of\b/gi],
   ["namesake", /\bnamesakes?\b/gi]
@@ -66,13 +67,19 @@ export const banned = (ontology: string): ReadonlyArray<string> => [...new Set(c
 
 const between = "(?:[\\w'-]+\\s){0,3}"
 
-/** Returns a pattern for the forms of a word, as a noun or a verb. */
-const formsOf = (word: string): string =>
-  `(?:${word}(?:s|d|ed|ing)?${word.endsWith("e") ? `|${word.slice(0, -1)}ing` : ""})`
+/**
+ * Returns a pattern for the forms of a word, as a noun or a verb. A plural stands for the singular too. A noun such as "setting" is no finding as
+ * a verb: "setting up", "setting a limit".
+ */
+const formsOf = (word: string): string => {
+  const base = word.replace(/(?<=[^s])s$/, "")
+  const notVerb = base.endsWith("ing") ? "(?!\\s(?:an?|it|its|the|them|up)\\b)" : ""
+  return `(?:${base}(?:s|d|ed|ing)?${base.endsWith("e") ? `|${base.slice(0, -1)}ing` : ""})${notVerb}`
+}
 
 /**
  * Returns patterns for banned words, in their other forms too. `…` stands for up to three words. A word is allowed inside a longer one that has
- * a row: "settings" in "conversation settings".
+ * a row: "settings" in "conversation settings", and so is "setting" in "conversation setting".
  */
 export const bans = (words: ReadonlyArray<string>, named: ReadonlyArray<string> = []): ReadonlyArray<Phrase> =>
   words.map((word) => {

@@ -29,18 +29,31 @@ const comments = (file: string, source: string): ReadonlyArray<ReadonlyArray<Pie
 /** Folders whose texts others say: detectors search for what attackers write, and the mock provider repeats the messages of providers. */
 const quoting = ["src/agent/guardrail/detect/", "src/testing/provider/"]
 
-const messages = (file: string, source: string): ReadonlyArray<Piece> => {
+/** Returns the lines of each message. What a template fills in stands as code does in a page. */
+const messages = (file: string, source: string): ReadonlyArray<ReadonlyArray<Piece>> => {
   if (quoting.some((folder) => file.startsWith(folder))) return []
-  const found: Array<Piece> = []
-  // A word in quotes is a value, such as the name of an option.
-  const add = (start: number, text: string) => {
-    if (text.includes(" ")) found.push({ line: lineAt(source, start), text: text.replace(/"[\w-]+"/g, `"`) })
+  const found: Array<ReadonlyArray<Piece>> = []
+  const add = (lines: ReadonlyArray<Piece>) => {
+    // A word in quotes is a value, such as the name of an option.
+    if (lines.some(({ text }) => text.includes(" "))) {
+      found.push(lines.map(({ line, text }) => ({ line, text: text.replace(/"[\w-]+"/g, `"`) })))
+    }
   }
   new Visitor({
     Literal: ({ start, value }) => {
-      if (typeof value === "string") add(start, value)
+      if (typeof value === "string") add(value.split("\n").map((text) => ({ line: lineAt(source, start), text })))
     },
-    TemplateElement: ({ start, value }) => add(start, value.raw)
+    TemplateLiteral: ({ quasis }) => {
+      const lines: Array<{ line: number; text: string }> = []
+      for (const [i, { start, value }] of quasis.entries()) {
+        for (const [j, text] of value.raw.split("\n").entries()) {
+          const last = lines[lines.length - 1]
+          if (i > 0 && j === 0 && last !== undefined) last.text += `\`${text}`
+          else lines.push({ line: lineAt(source, start) + j, text })
+        }
+      }
+      add(lines)
+    }
   }).visit(parseSync(file, source).program)
   return found
 }
@@ -48,7 +61,7 @@ const messages = (file: string, source: string): ReadonlyArray<Piece> => {
 /** Returns what a source says: the lines of each comment, and each message. */
 export const texts = (file: string, source: string): ReadonlyArray<ReadonlyArray<Piece>> => [
   ...comments(file, source),
-  ...messages(file, source).map((message) => [message])
+  ...messages(file, source)
 ]
 
 /** Returns the sentences of lines, each with its first line. Rows of tables and headings aren't sentences. */

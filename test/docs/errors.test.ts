@@ -1,8 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Troupe from "troupe"
-import { AgentError, Dialogue, Mode, Session } from "troupe"
-import * as Cluster from "troupe/cluster"
-import * as Testing from "troupe/testing"
+import { classesOf, exported, reasons } from "./errorNames.ts"
 import {
   isPublicModule,
   type Key,
@@ -76,25 +73,6 @@ const sections = (page: string): ReadonlyMap<string, Section> => {
   return found
 }
 
-const isError = (value: unknown): boolean => typeof value === "function" && value.prototype instanceof Error
-
-const exported: ReadonlyArray<string> = [Troupe, Testing, Cluster].flatMap((entry) =>
-  Object.entries(entry).flatMap(([module, members]) =>
-    Object.entries(members).flatMap(([name, value]: [string, unknown]) => isError(value) ? [`${module}.${name}`] : [])
-  )
-)
-
-const lastOf = (identifier: string): string => identifier.slice(identifier.lastIndexOf("/") + 1)
-
-const reasonsOf = (
-  union: { readonly members: ReadonlyArray<{ readonly identifier: string }> }
-): ReadonlyArray<string> => union.members.map(({ identifier }) => lastOf(identifier))
-
-/** The classes of an error's name: two of some names. */
-const classesOf = (name: string): ReadonlyArray<Key> => [
-  ...new Set(exported.filter((each) => each.endsWith(`.${name}`)).flatMap(keysOf))
-]
-
 /** What a cell says that throws or returns an error: `AgentState.approve`, `deny` are two functions of a module. */
 const sourcesOf = (cell: string): ReadonlyArray<string> => {
   let module = ""
@@ -128,17 +106,13 @@ const differences = (
 const tableOf = (section: string, first: string, at = 0): Table | undefined =>
   ofErrors.filter((table) => table.section === section && table.headers[0] === first)[at]
 
-const reasonsOfDialogues = Object.entries(Dialogue).flatMap(([name, value]: [string, unknown]) =>
-  isError(value) && (value as { identifier?: string }).identifier?.includes("/DialogueError/") === true ? [name] : []
-)
-
 describe("docs/errors.md", () => {
   it.each([
-    ["AgentError", reasonsOf(AgentError.Reason)],
-    ["SessionError", reasonsOf(Session.Reason)],
-    ["ModeError", reasonsOf(Mode.Reason)],
-    ["Plans and dialogues", reasonsOfDialogues],
-    ["Errors of a cluster", reasonsOf(Cluster.Conversation.Reason)]
+    ["AgentError", reasons.AgentError],
+    ["SessionError", reasons.SessionError],
+    ["ModeError", reasons.ModeError],
+    ["Plans and dialogues", reasons.DialogueError],
+    ["Errors of a cluster", reasons.ConversationError]
   ])("has every reason in the table of %s, and no other", (section, expected) => {
     assert.isAbove(expected.length, 4)
     assert.deepStrictEqual(differences(expected, tableOf(section, "reason")), [])

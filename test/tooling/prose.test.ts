@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { findings, judge, look, lookAtSource, pages, shrink } from "../../scripts/prose.ts"
+import { findings, judge, look, lookAtSource, pages, shrink, sources } from "../../scripts/prose.ts"
 import { banned, bans, named } from "../../scripts/prosePhrases.ts"
 
 const said = (text: string, words: ReadonlyArray<string> = [], named: ReadonlyArray<string> = []) =>
@@ -8,6 +8,8 @@ const said = (text: string, words: ReadonlyArray<string> = [], named: ReadonlyAr
 
 const saidInSource = (source: string, words: ReadonlyArray<string> = [], file = "a.ts") =>
   lookAtSource(file, source, bans(words)).map(({ line, phrase }) => `${line} ${phrase}`)
+
+const settings = (text: string) => said(text, ["settings"], ["request settings", "conversation settings"])
 
 const ontology = readFileSync("docs/ontology.md", "utf8")
 
@@ -53,22 +55,49 @@ describe("the check of prose", () => {
   })
 
   it("finds a word that stands alone, but not in a longer word of the ontology", () => {
-    const find = (text: string) => said(text, ["settings"], ["request settings", "conversation settings"])
-    assert.deepStrictEqual(find("Settings. Your\nsettings, a conversation's settings"), [
+    assert.deepStrictEqual(settings("Settings. Your\nsettings, a conversation's settings"), [
       "1 settings",
       "2 settings",
       "2 settings"
     ])
-    assert.deepStrictEqual(find("Request settings, conversation\n  settings, `settings`, [a](settings.md)"), [])
+    assert.deepStrictEqual(settings("Request settings, conversation\n  settings, `settings`, [a](settings.md)"), [])
+  })
+
+  it("finds the singular of a plural, but not the verb", () => {
+    assert.deepStrictEqual(settings("Its\nsetting. A [setting](a.md), each setting's, | setting |"), [
+      "2 settings",
+      "2 settings",
+      "2 settings",
+      "2 settings"
+    ])
+    assert.deepStrictEqual(settings("A request setting, [conversation\n  setting](a.md), `setting`, resetting"), [])
+    assert.deepStrictEqual(settings("Setting up a mode, by setting a limit\nand setting\nthe model"), [])
   })
 
   it("finds headings that ask a question, or whose subject is a pronoun", () => {
     for (
-      const heading of ["What crosses", "Who begins", "When it ends", "One that leads", "Most of them", "How to add it"]
+      const heading of [
+        "What crosses",
+        "Who begins",
+        "When it ends",
+        "One that leads",
+        "Most of them",
+        "How to add it",
+        "One thing at a time",
+        "12. What has passed"
+      ]
     ) {
       assert.deepStrictEqual(said(`Text\n\n## ${heading}`), ["3 heading that is a riddle"])
     }
-    for (const heading of ["# Time-outs", "## Try it: a desk", "### Whatever holds", "## Results that come later"]) {
+    for (
+      const heading of [
+        "# Time-outs",
+        "## Try it: a desk",
+        "### Whatever holds",
+        "# 2. Results that come later",
+        "## Everything"
+      ]
+    ) {
       assert.deepStrictEqual(said(heading), [])
     }
     assert.deepStrictEqual(said("What crosses\n\n```md\n## What crosses\n```"), [])
@@ -94,12 +123,15 @@ describe("the check of prose", () => {
       ["somebody else's", "The fiber of somebody else."],
       ["Where for if", "It stops. Where it fails, it says so."],
       ["told for emitted", "Events are told by it."],
+      ["told for emitted", "An answer is told once it has passed."],
       ["where for if", "It counts from 1, 0 where it fails."],
       ["where for if", "It declines where there is no step."],
       ["where for if", "A graph, where each starts at once."],
       ["Gives for Returns", "Gives the names."],
       ["Gives for Returns", "Waits, and gives them."],
       ["brings along", "A model that an agent brings along."],
+      ["brings along", "Each agent brings its own interpreter along, and more."],
+      ["no … but for only", "The model gave no text but calls."],
       ["but for", "All pass, but for the last."],
       ["that can't be", "Throws for a limit that can't be."],
       ["is thrown for throws", "An issue is thrown as an error."],
@@ -128,6 +160,7 @@ describe("the check of prose", () => {
     for (
       const plain of [
         "At each place where a call has died.",
+        "It brings a model, and takes tools along. The model gave no answer, but the run continues.",
         "A run that is stored continues. There is no answer, and there are none.",
         "Is it no longer there? The cases that nobody thought of.",
         "The letters look alike; the text that it is made of."
@@ -146,6 +179,12 @@ describe("the check of prose", () => {
       "1 hook",
       "3 hook"
     ])
+  })
+
+  it("finds them over what a template fills in, and by the line of a message that has several", () => {
+    assert.deepStrictEqual(saidInSource("const a = 1\nconst b = `gave no ${a} but ${a}`"), ["2 no … but for only"])
+    assert.deepStrictEqual(saidInSource("const a = 1\nconst b = `one\n${a} two\nwhoever asks\n${a}`"), ["4 whoever"])
+    assert.deepStrictEqual(saidInSource("const a = 'one\\ntwo, whoever asks'"), ["1 whoever"])
   })
 
   it("doesn't take values in quotes, and texts that others say, for messages", () => {
@@ -191,8 +230,9 @@ describe("the check of prose", () => {
     assert.deepStrictEqual(banned(ontology).filter((word) => words.has(word)), [])
   })
 
-  it("reads decisions and the changelog too", () => {
+  it("reads decisions, the changelog, and the sources of the library and the command line too", () => {
     assert.includeMembers([...pages()], ["CHANGELOG.md", "docs/errors.md", "docs/decisions/0001-toolchain.md"])
+    assert.includeMembers([...sources()], ["src/agent/Agent.ts", "bin/troupe.ts"])
   })
 
   it("has one sense of resume: each doc comment says it, and when the state is reopened", () => {
