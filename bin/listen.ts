@@ -11,7 +11,7 @@ type Handle = (request: Request) => Promise<Response>
 const write = async (response: Response, to: ServerResponse): Promise<void> => {
   to.writeHead(response.status, Object.fromEntries(response.headers))
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) to.flushHeaders()
-  // Waited for once: a listener for each wait would stay until the end.
+  // Waited for once: a callback for each wait would stay until the end.
   const closed = new Promise<void>((resolve) => to.once("close", resolve))
   for await (const chunk of response.body ?? []) {
     if (to.destroyed) return
@@ -20,7 +20,7 @@ const write = async (response: Response, to: ServerResponse): Promise<void> => {
   to.end()
 }
 
-/** Reads a request, unless it is none that the web knows: its target, its host or its method. */
+/** Reads a request. Returns `undefined` if its target, host or method is invalid. */
 const read = async (from: IncomingMessage, signal: AbortSignal): Promise<Request | undefined> => {
   const method = from.method ?? "GET"
   const body = method === "GET" || method === "HEAD" ? null : await buffer(from)

@@ -253,7 +253,7 @@ export interface Session<out Output = unknown, out E = OwnError>
 
   /**
    * Changes conversation settings: which tools the agent in control offers, which of them its model must or may use, which model is asked.
-   * A setting that isn't given stays as it is; one that is `undefined` returns to the agent's own. All are dropped when another agent takes
+   * What isn't given stays as it is; what is `undefined` returns to the agent's own. All are dropped when another agent takes
    * over. When a mode of isolation `config` or `fork` is left, those from before it return. A choice that forces a call holds only for the
    * first request after an input.
    *

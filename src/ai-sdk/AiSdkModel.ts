@@ -83,7 +83,7 @@ export interface Options extends Settings {
 const textResults = /(?<!vertex)\.(chat|completion)$/i
 
 /**
- * Returns an Effect of the service of a model. An invalid setting or `download` fails each request with `InvalidRequestError`.
+ * Returns an Effect of the service of a model. An invalid request setting or `download` fails each request with `InvalidRequestError`.
  *
  * @category constructors
  * @since 0.1.0
@@ -121,7 +121,7 @@ export const make = (of: AnyModel, options: Options = {}): Effect.Effect<Languag
 
 /**
  * Provides a model as the `LanguageModel`. Spans and metrics of agents have the model's name and its provider's name. An invalid
- * setting or `download` fails each request with `InvalidRequestError`.
+ * request setting or `download` fails each request with `InvalidRequestError`.
  *
  * @category layers
  * @since 0.1.0

@@ -12,8 +12,8 @@ import * as Wrong from "./Wrong.ts"
 /**
  * Request settings, as in the provider interface of the AI SDK.
  *
- * A missing setting is the provider's default. Values are sent as they are, and their ranges depend on the provider. A request with a value
- * of another kind fails with `InvalidRequestError`. If the model doesn't support a setting, its package leaves it out, and a warning is
+ * A missing one is the provider's default. Values are sent as they are, and their ranges depend on the provider. A request with a value
+ * of another kind fails with `InvalidRequestError`. If the model doesn't support one, its package leaves it out, and a warning is
  * logged.
  *
  * @category models
@@ -50,7 +50,7 @@ const none: Settings = {}
 
 /**
  * Request settings of the requests that run with this reference; they override the layer's. Headers, time-outs and each provider's options are
- * merged by key; of other request settings the last one counts. A setting that is `undefined` overrides nothing.
+ * merged by key; of other request settings the last one counts. One that is `undefined` overrides nothing.
  *
  * @category references
  * @since 0.1.0

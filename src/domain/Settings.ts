@@ -21,7 +21,7 @@ const ToolChoice = Schema.Union([
 
 /**
  * Schema for conversation settings: `tools` are those that the agent still offers, `toolChoice` says which of them the model must or may
- * use, `model` names one of the agent's models. A missing setting is as the agent's definition says.
+ * use, `model` names one of the agent's models. A missing one is as the agent's definition says.
  *
  * @category schemas
  * @since 0.1.0
@@ -36,7 +36,7 @@ export const Settings = Schema.Struct({
 export interface Settings extends Schema.Schema.Type<typeof Settings> {}
 
 /**
- * A change of conversation settings. A setting that is `undefined` returns to the agent's own; one that is missing stays as it is.
+ * A change of conversation settings. One that is `undefined` returns to the agent's own; one that is missing stays as it is.
  *
  * @category models
  * @since 0.1.0
@@ -59,7 +59,7 @@ const read = (change: SettingsChange): SettingsChange =>
       new TypeError(VersionedJson.malformedMessage("conversation settings")(VersionedJson.problemIn(issue)))
   )
 
-/** Applies a change to conversation settings. The result is a copy without unknown fields. Throws if a setting has a wrong type. */
+/** Applies a change to conversation settings. The result is a copy without unknown fields. Throws if one has a wrong type. */
 export const merge = (before: Settings | undefined, change: SettingsChange): Settings => {
   const given = read(change)
   const isKept = (name: keyof Settings): boolean => !(name in given && given[name] === undefined)

@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import { kindOf, oneOf } from "./Described.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
-export const gaveNo = (by: string, what: string, given: unknown): TypeError =>
+export const mustReturn = (by: string, what: string, given: unknown): TypeError =>
   new TypeError(`${by} must return ${oneOf(what)}, not ${kindOf(given)}`)
 
 /** The defect of a program that gave the wrong kind of value: `what` names the value, and `wanted` says what it must be. */
@@ -19,7 +19,7 @@ export const mustBe = (what: string, given: unknown, wanted: string): TypeError 
 /** Makes a check of a kind of value: it returns such a value, and throws for any other. */
 const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
   if (is(given)) return given
-  throw gaveNo(by, what, given)
+  throw mustReturn(by, what, given)
 }
 
 /** Returns a value if it is a text, or throws. */

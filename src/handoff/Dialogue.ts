@@ -2,7 +2,7 @@
  * A dialogue: agents that talk to each other, each with a conversation of its own.
  *
  * 1. An agent sees what the others said as a user's words under their names, and what it said itself as its own answers.
- * 2. Everything is told once: when its turn begins, an agent is told all that it missed.
+ * 2. An agent sees each word of the others once: when its turn begins, its model is sent all that it missed.
  * 3. A turn ends when the agent's own run does, tools included. The others are told the answer of that run, as JSON if it isn't a text. If
  *    the answer is empty, they are told the agent's last text before it.
  * 4. The state is a value that survives JSON: what was said, the dialogue's status, and each agent's state.

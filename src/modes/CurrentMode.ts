@@ -242,8 +242,8 @@ export const updateView = (
   })
 
 /**
- * Changes conversation settings: which tools the agent offers, which of them its model must or may use, which model is asked. A setting
- * that isn't given stays as it is; one that is `undefined` returns to the agent's own. All of them are dropped when another agent takes
+ * Changes conversation settings: which tools the agent offers, which of them its model must or may use, which model is asked. What isn't
+ * given stays as it is; what is `undefined` returns to the agent's own. All of them are dropped when another agent takes
  * over. A choice that forces a call holds for the first request after an input only.
  *
  * Leaving a mode of isolation `config` or `fork` restores what was set before; outside of any mode the change stays.

@@ -111,7 +111,7 @@ export class NoView extends ErrorClass<NoView>("troupe/modes/Mode")(
 ) {}
 
 /**
- * A setting names a tool or a model that the agent doesn't have.
+ * A conversation setting names a tool or a model that the agent doesn't have.
  *
  * @category errors
  * @since 0.1.0

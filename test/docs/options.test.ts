@@ -16,7 +16,7 @@ describe("tables of the documentation", () => {
     ["docs/agents-as-tools.md", "option", optionsOf("src/agent/definition/AgentTool.ts", "asTool")],
     ["docs/cluster.md", "option", membersOf("src/cluster/Conversation.ts", "Options")],
     ["docs/context.md", "option of `ContextWindow.make`", membersOf("src/agent/ContextWindow.ts", "Options")],
-    ["docs/conversation-settings.md", "setting", Object.keys(Settings.fields)],
+    ["docs/conversation-settings.md", "conversation setting", Object.keys(Settings.fields)],
     ["docs/groups.md", "option", optionsOf("src/handoff/Group.ts", "make")],
     ["docs/handoffs.md", "option", membersOf("src/handoff/Handoff.ts", "Options")],
     ["docs/handoff-states.md", "option", membersOf("src/handoff/HandoffState.ts", "TakeoverOptions")],

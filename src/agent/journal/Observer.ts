@@ -71,7 +71,7 @@ export const observe: {
           const seeing = observer(event)
           return Effect.isEffect(seeing)
             ? Effect.provideContext(seeing, own)
-            : Effect.die(Wanted.gaveNo("An observer", "Effect", seeing))
+            : Effect.die(Wanted.mustReturn("An observer", "Effect", seeing))
         }
       ])
     })

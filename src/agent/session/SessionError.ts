@@ -79,7 +79,7 @@ export class StoredStateUnreadable
 {}
 
 /**
- * The agent in control can't run the tool now: it doesn't have the tool, a setting or a mode hides the tool, or another agent answers its
+ * The agent in control can't run the tool now: it doesn't have the tool, a conversation setting or a mode hides it, or another agent answers its
  * calls. A tool of the same name with other schemas is another tool.
  *
  * @category errors

@@ -24,7 +24,7 @@ export const call = (node: Definition, input: unknown): Effect.Effect<unknown, u
     const running = node.run(input)
     return Effect.isEffect(running)
       ? Effect.map(running, (output) => Wanted.value(by, output))
-      : Effect.die(Wanted.gaveNo(by, "Effect", running))
+      : Effect.die(Wanted.mustReturn(by, "Effect", running))
   })
 
 /**

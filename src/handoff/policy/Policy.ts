@@ -89,7 +89,7 @@ export const make = <Names extends string, E = never, R = never>(
       const decision = decide(state)
       if (decision === undefined) return undefined
       if (!Predicate.hasProperty(decision, "target") || !Predicate.isString(decision.target)) {
-        throw Wanted.gaveNo("`decide` of `HandoffPolicy.make`", "decision", decision)
+        throw Wanted.mustReturn("`decide` of `HandoffPolicy.make`", "decision", decision)
       }
       const { context, reason, target } = decision
       return target === state.agent ? undefined : RequestCopy.from("a policy's decision", { target, reason, context })

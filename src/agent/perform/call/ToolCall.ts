@@ -68,7 +68,7 @@ export const succeeded = ({ tool }: HandledTool, value: unknown, encoded: unknow
 
 /** The defect of a handler whose Effect succeeded with a Promise or another Effect, which nobody awaited or ran. */
 const noResult = ({ tool }: HandledTool, given: unknown): TypeError =>
-  Wanted.gaveNo(`The Effect of the handler of tool "${tool.name}"`, "result", given)
+  Wanted.mustReturn(`The Effect of the handler of tool "${tool.name}"`, "result", given)
 
 /**
  * Fails a call whose result doesn't fit its schema. The issue quotes the result, so it is only logged, and that only if content is recorded
@@ -169,7 +169,7 @@ const contextOf = (loop: Loop.Loop, call: Call, entry: HandledTool): Toolkit.Han
 
 /** An untyped handler may return anything. */
 const notAnEffect = ({ tool }: HandledTool, given: unknown): TypeError =>
-  Wanted.gaveNo(`The handler of tool "${tool.name}"`, "Effect", given)
+  Wanted.mustReturn(`The handler of tool "${tool.name}"`, "Effect", given)
 
 /** One attempt at a call whose handler comes from the environment. */
 const fromEnvironment = (loop: Loop.Loop, call: Call, entry: HandledTool, params: unknown): Attempt =>

@@ -74,7 +74,7 @@ const wishOf = ({ entry: { mode } }: LiveMode, cleaned: Exit.Exit<unknown, unkno
   const value = Exit.isSuccess(cleaned) ? cleaned.value : undefined
   const wish = ModeTransition.read(value)
   if (wish === undefined && (Predicate.isString(value) || Predicate.hasProperty(value, "_tag"))) {
-    throw Wanted.gaveNo(`\`exit\` of mode "${mode.name}"`, "move of `ModeTransition`", value)
+    throw Wanted.mustReturn(`\`exit\` of mode "${mode.name}"`, "move of `ModeTransition`", value)
   }
   if (wish === undefined || wish._tag === "Exit") return undefined
   if (!isOver) return wish

@@ -53,5 +53,5 @@ export const ranBy = <A>(
     const given = f()
     return Effect.isEffect(given)
       ? Effect.map(given, (value) => Wanted.value(`The Effect of ${by}`, value))
-      : Effect.die(Wanted.gaveNo(by, "Effect", given))
+      : Effect.die(Wanted.mustReturn(by, "Effect", given))
   })
