@@ -23,6 +23,28 @@ const handlers = Tools.toLayer({
   guarded: () => Effect.succeed("opened")
 })
 
+/** A tool that a provider defines, whose parameters are a text, beside the others. */
+const WithPatch = Toolkit.merge(
+  Tools,
+  Toolkit.make(
+    Tool.providerDefined({
+      id: "house.patch",
+      customName: "patch",
+      providerName: "patch",
+      args: Schema.Struct({}),
+      parameters: Schema.String,
+      success: Schema.String,
+      requiresHandler: true
+    })({})
+  )
+)
+const patching = WithPatch.toLayer({
+  add: ({ a, b }) => Effect.succeed(a + b),
+  break: () => Effect.fail("it was old"),
+  guarded: () => Effect.succeed("opened"),
+  patch: (text) => Effect.succeed(`patched ${text.length}`)
+})
+
 const quiet = Mode.make("quiet", {
   isolation: "thread",
   invokable: true,
@@ -37,12 +59,12 @@ const windows = [
   window({ maxTurns: 2, strategy: ContextWindow.summarize(() => Effect.succeed("Much was said.")) as never })
 ]
 
-const agentOf = (window: (typeof windows)[number]) => {
+const agentOf = (window: (typeof windows)[number], toolkit: typeof Tools = Tools) => {
   const clerk = Agent.make("clerk", { instructions: "You know more.", toolkit: Tools })
   const helper = Agent.make("helper", { description: "Helps" })
   return Agent.make("triage", {
     instructions: ({ steps }: AgentState.AgentState) => `Step ${steps % 3}.`,
-    toolkit: Tools,
+    toolkit,
     agents: [Agent.asTool(helper)],
     handoffs: [Handoff.to(clerk)],
     modes: [quiet],
@@ -67,6 +89,7 @@ const calls: ReadonlyArray<readonly [string, string]> = [
   ["break", "{}"],
   ["guarded", "{}"],
   ["nothing", "{}"],
+  ["patch", "{\"as\":\"an object\"}"],
   ["helper", "{\"task\":\"help\"}"],
   ["enter_quiet_mode", "{}"],
   ["exit_current_mode", "{}"],
@@ -119,6 +142,11 @@ const answers = Arbitrary.array(
   { minLength: 1, maxLength: 8 }
 )
 
+/** A call whose parameters are a text. */
+const patch: ReadonlyArray<Content> = [
+  { type: "tool-call", toolCallId: "p", toolName: "patch", input: "\"as text\"" }
+]
+
 /** The same as a mock model says it. */
 const mocked = (answer: ReadonlyArray<Content>): MockResponse.MockResponse =>
   MockResponse.withUsage(
@@ -161,8 +189,13 @@ const decided = (state: AgentState.AgentState): AgentState.AgentState =>
   )
 
 /** Runs that go on from each other: whole or streamed, resumed from JSON, forked, cut, and in a session. */
-const life = Effect.fnUntraced(function*(from: Conversation.Conversation, window: number, isStreamed: boolean) {
-  const agent = agentOf(windows[window]!)
+const life = Effect.fnUntraced(function*(
+  from: Conversation.Conversation,
+  { patches, streamed, window }: { readonly patches?: number; readonly streamed: number; readonly window: number }
+) {
+  // Its type is that of the agent without the tool: which tools are offered makes no difference to this function.
+  const agent = agentOf(windows[window]!, patches === 1 ? WithPatch as never : Tools)
+  const isStreamed = streamed === 1
   const told: Array<unknown> = []
   const goOn = Effect.fnUntraced(function*(state: AgentState.AgentState, input: string) {
     let last = state
@@ -209,38 +242,61 @@ let requests = 0
 afterAll(() => assert.isAbove(requests, times(400, 150)))
 
 const law = { arbitrary: { runs: times(60, 25) } } as const
-const choice = Arbitrary.all({ window: below(windows.length), streamed: below(2), v3: below(2) })
+const choice = Arbitrary.all({
+  window: below(windows.length),
+  streamed: below(2),
+  v3: below(2),
+  patches: below(2),
+  downloads: below(2)
+})
+
+/** A conversation that ends with files by address. */
+const withAddress = (from: Conversation.Conversation): Conversation.Conversation => ({
+  turns: [
+    ...from.turns,
+    Conversation.user([
+      Conversation.text("What is this?"),
+      Conversation.file("image/*", new URL("https://house/a")),
+      Conversation.file("image/png", new URL("https://house/b"))
+    ]),
+    Conversation.assistant("triage", [Conversation.text("A cat.")])
+  ]
+})
 
 describe("By the native way and by `effect/ai`", () => {
   it.effect.prop(
     "a provider of the AI SDK is asked the same, and the same comes of it",
     [conversation, answers, choice],
-    ([from, answers, { streamed, v3, window }]) =>
+    ([from, answers, { downloads, v3, ...choice }]) =>
       Effect.gen(function*() {
         const { foreign, native } = yield* byBoth(
-          Effect.scoped(Effect.orDie(life(from, window, streamed === 1))),
-          aiSdk(answers, v3 === 1 ? "v3" : "v4")
+          Effect.scoped(Effect.orDie(life(withAddress(from), choice))),
+          aiSdk(choice.patches === 1 ? [patch, ...answers] : answers, v3 === 1 ? "v3" : "v4", downloads === 1)
         )
+        const isPatched = native[0].some((asked) => asked.includes(`"input":"as text"`))
+        assert.isTrue(choice.patches === 0 ? !isPatched : isPatched || choice.window > 0)
+        const isDownloaded = native[0].some((asked) => asked.includes(btoa("at https://house/a")))
+        assert.isTrue(downloads === 0 ? !isDownloaded : isDownloaded || choice.window > 0)
         requests += native[0].length
         assert.deepStrictEqual(native[0], foreign[0])
         assert.strictEqual(native[1], foreign[1])
-      }).pipe(Effect.provide(handlers)),
+      }).pipe(Effect.provide([handlers, patching])),
     law
   )
 
   it.effect.prop(
     "a mock model is asked the same, and the same comes of it",
     [conversation, answers, choice],
-    ([from, answers, { streamed, window }]) =>
+    ([from, answers, choice]) =>
       Effect.gen(function*() {
         const { foreign, native } = yield* byBoth(
-          Effect.scoped(Effect.orDie(life(from, window, streamed === 1))),
+          Effect.scoped(Effect.orDie(life(from, choice))),
           mock(answers.map(mocked))
         )
         requests += native[0].length
         assert.deepStrictEqual(native[0], foreign[0])
         assert.strictEqual(native[1], foreign[1])
-      }).pipe(Effect.provide(handlers)),
+      }).pipe(Effect.provide([handlers, patching])),
     law
   )
 

@@ -113,10 +113,26 @@ export const byBoth = <A, R>(
   })
 }
 
-/** A provider of the AI SDK. */
-export const aiSdk = (answers: ReadonlyArray<ReadonlyArray<Content>>, specification: "v3" | "v4" = "v4") => () => {
+/** A server whose files say where they are. */
+const fetch = ((url: URL) =>
+  Promise.resolve(
+    new Response(`at ${url.href}`, { headers: { "content-type": "image/png" } })
+  )) as typeof globalThis.fetch
+
+/** A provider of the AI SDK. With `downloads` it fetches no address itself. */
+export const aiSdk = (
+  answers: ReadonlyArray<ReadonlyArray<Content>>,
+  specification: "v3" | "v4" = "v4",
+  downloads = false
+) =>
+() => {
   const { asked, model } = providerOf(answers, specification)
-  return { asked, layer: AiSdkModel.layer(model) }
+  return {
+    asked,
+    layer: downloads
+      ? AiSdkModel.layer({ ...model, supportedUrls: {} }, { download: { fetch } })
+      : AiSdkModel.layer(model)
+  }
 }
 
 /** A mock model that gives each of these answers in turn, then a short one. */
