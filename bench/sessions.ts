@@ -1,15 +1,19 @@
 /**
  * Says what many live sessions cost in one process: a process of its own, with `--expose-gc`.
  *
- *     node --expose-gc bench/sessions.ts [sessions] [turns]
+ *     node --expose-gc bench/sessions.ts [sessions] [turns] [native]
  *
- * Each session takes its turns among all others, and stays open. A turn is a call of a tool and an answer.
+ * Each session takes its turns among all others, and stays open. A turn is a call of a tool and an answer. The model is in this process,
+ * by `LanguageModel.make`, or with `native` an object of the AI SDK's interface.
  */
+import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { Duration, Effect, Layer, Schema, Stream } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
+import { AiSdkModel } from "../src/ai-sdk/index.ts"
 import { Agent, AgentState, Session } from "../src/index.ts"
 
-const [count = 10_000, turns = 10] = process.argv.slice(2).map(Number)
+const isNative = process.argv.includes("native")
+const [count = 10_000, turns = 10] = process.argv.slice(2).filter((each) => each !== "native").map(Number)
 
 const LookUp = Tool.make("look_up", {
   description: "Looks something up",
@@ -19,8 +23,12 @@ const LookUp = Tool.make("look_up", {
 const Lookups = Toolkit.make(LookUp)
 const agent = Agent.make("clerk", { instructions: "You help customers of a shop.", toolkit: Lookups })
 
+/** What the model says to a number of messages: a call, or an answer with the call's result. */
+const order = (messages: number): string => `order ${messages}`
+const found = (result: unknown): string => `Here is what I found: ${String(result)}`
+
 /** A model that keeps nothing of what it is asked. */
-const model = Layer.effect(
+const made = Layer.effect(
   LanguageModel.LanguageModel,
   LanguageModel.make({
     generateText: ({ prompt: { content } }) => {
@@ -34,12 +42,12 @@ const model = Layer.effect(
               type: "tool-call",
               id: `call_${content.length}`,
               name: "look_up",
-              params: { what: `order ${content.length}` }
+              params: { what: order(content.length) }
             },
             { type: "finish", reason: "tool-calls", usage }
           ]
           : [
-            { type: "text", text: `Here is what I found: ${String(result.result)}` },
+            { type: "text", text: found(result.result) },
             { type: "finish", reason: "stop", usage }
           ]
       )
@@ -47,6 +55,43 @@ const model = Layer.effect(
     streamText: () => Stream.empty
   })
 )
+
+/** The same as an object of the AI SDK's interface. */
+const ofAiSdk: LanguageModelV4 = {
+  specificationVersion: "v4",
+  provider: "script",
+  modelId: "script",
+  supportedUrls: {},
+  doGenerate: async ({ prompt }) => {
+    const last = prompt[prompt.length - 1]!
+    const result = last.role === "tool" ? last.content.find((part) => part.type === "tool-result") : undefined
+    const usage = {
+      inputTokens: { total: prompt.length * 20, noCache: prompt.length * 20, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: 20, text: 20, reasoning: 0 }
+    }
+    return result === undefined
+      ? {
+        content: [{
+          type: "tool-call",
+          toolCallId: `call_${prompt.length}`,
+          toolName: "look_up",
+          input: JSON.stringify({ what: order(prompt.length) })
+        }],
+        finishReason: { unified: "tool-calls", raw: "tool_calls" },
+        usage,
+        warnings: []
+      }
+      : {
+        content: [{ type: "text", text: found("value" in result.output ? result.output.value : "") }],
+        finishReason: { unified: "stop", raw: "stop" },
+        usage,
+        warnings: []
+      }
+  },
+  doStream: () => Promise.reject(new Error("nobody streams here"))
+}
+
+const model = isNative ? AiSdkModel.layer(ofAiSdk) : made
 const handlers = Lookups.toLayer({
   look_up: ({ what }) => Effect.succeed(`${what} is on its way, and arrives on Monday.`)
 })
