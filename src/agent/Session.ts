@@ -13,7 +13,8 @@
  *    and the clean-up of a mode may `call`, `invoke`, `enterMode`, `schedule` and `configure`, since nothing else runs then.
  * 5. When its scope closes, the current run is interrupted, its last state is saved, and all waiting and later operations fail with
  *    `SessionClosed`. Then modes are left, the innermost first. In a stored session they stay entered in the stored state, and only their
- *    finalizers run. But a mode that isn't the agent's own (`Mode.enter`) is left, and so are the modes above it.
+ *    finalizers run. But a mode that neither the agent nor the session lists (a program entered it by `Mode.enter`) is left, and so are the
+ *    modes above it.
  *
  * **Example** (Two calls, one conversation)
  *
@@ -222,7 +223,7 @@ export interface Session<out Output = unknown, out E = OwnError>
   readonly fork: Effect.Effect<Session<Output, E>, SessionError, Scope.Scope>
 
   /**
-   * Enters a mode of the agent in control by its name, on top of the others. `params` are JSON; `{}` by default. The mode stays entered
+   * Enters a mode of the agent in control, or of the session, by its name, on top of the others. `params` are JSON; `{}` by default. The mode stays entered
    * until it is left: by `exitMode`, by the model, by a move to another mode, by a handoff without `carryModes`, or at the end of a session
    * without a store.
    *

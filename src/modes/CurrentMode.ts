@@ -129,7 +129,8 @@ const listed = ({ description, isInvokable, isolation, name, toolName }: Definit
 })
 
 /**
- * The modes of the agent in control, in the order of its definition, followed by modes that are entered but aren't the agent's.
+ * The modes of the agent in control, in the order of its definition, then those of the session, then the modes that are entered although
+ * neither of them lists them.
  *
  * Fails with `NoConversation` if there is neither a session nor a run.
  *

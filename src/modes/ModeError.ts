@@ -158,8 +158,9 @@ export class NoConversation extends ErrorClass<NoConversation>("troupe/modes/Mod
 ) {}
 
 /**
- * A mode that isn't the agent's own can't be entered: another mode or tool has its name, or the name of one of its tools. That mode or tool
- * belongs to the agent, or to one that the agent hands over to, calls, is called by, or runs beside in a plan or dialogue.
+ * A mode that neither the agent nor the session lists can't be entered: another mode or tool has its name, or the name of one of its tools.
+ * That mode or tool belongs to the agent or the session, or to an agent that this one hands over to, calls, is called by, or runs beside in
+ * a plan or dialogue.
  *
  * @category errors
  * @since 0.1.0

@@ -87,7 +87,7 @@ export class UnansweredRequest
 {
   override get message(): string {
     const who = this.agent === "" ? "" : ` of agent "${this.agent}"`
-    return `No answer to call ${this.callCount}${who}, whose last user text is "${this.lastUserText}": ${this.reason}`
+    return `No answer to request ${this.callCount}${who}, whose last user text is "${this.lastUserText}": ${this.reason}`
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * A language model that answers as a handler says, under the real `LanguageModel.make`.
+ * A language model that answers as a handler says.
  *
- * 1. Only the provider is a mock: parts are decoded, spans opened and streams streamed as with a real model.
- * 2. State (a queue's position, the number of calls, the recorded requests) belongs to the layer that is built, and lives as long as that
+ * 1. Only the provider is a mock: an agent asks it as it asks a model of `troupe/ai-sdk`, and any other program asks it through the real
+ *    `LanguageModel.make`.
+ * 2. State (a queue's position, the number of requests, the recorded requests) belongs to the layer that is built, and lives as long as that
  *    layer. Two layers of one handler share nothing.
  * 3. A request without a scripted response dies with `UnansweredRequest`, which names the request.
  *
@@ -186,7 +187,7 @@ export class UnexpectedCalls
   })
 {
   override get message(): string {
-    return [`Expected ${this.expected} calls of the model, and there were ${this.calls.length}`, ...this.calls].join(
+    return [`Expected ${this.expected} requests to the model, and there were ${this.calls.length}`, ...this.calls].join(
       "\n  "
     )
   }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { globSync } from "node:fs"
+import { basename } from "node:path"
 import { AgentStatus, Conversation, StopWhen } from "troupe"
 import { root } from "../../scripts/examples.ts"
 import { reasons } from "./errorNames.ts"
@@ -12,6 +13,18 @@ describe("lists of the documentation", () => {
     assert.deepStrictEqual(
       Array.from(read("README.md").matchAll(/^\| \[[\w-]+\]\((docs\/[\w-]+\.md)\) \|/gm), ([, page]) => page!).sort(),
       pages
+    )
+  })
+
+  it("docs/decisions/README.md has each decision with its number and its title", () => {
+    const decisions = globSync("docs/decisions/0*.md", { cwd: root }).sort()
+    assert.isAbove(decisions.length, 20)
+    assert.deepStrictEqual(
+      rows("docs/decisions/README.md", "number", "title").map(([number, title]) => [number, title]),
+      decisions.map((file) => {
+        const [, number, title] = /^# (\d+)\. (.+)$/m.exec(read(file)) ?? []
+        return [number, `[${title}](${basename(file)})`]
+      })
     )
   })
 

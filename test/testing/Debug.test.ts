@@ -33,13 +33,13 @@ describe("MockModel.debug", () => {
         )
       })
       assert.deepStrictEqual(yield* lines(handler, "weather", "news", "a", "b"), [
-        "call 1 of desk/triage: user says \"weather\" | agent \"triage\" > handler 1 of 2 > "
+        "request 1 of desk/triage: user says \"weather\" | agent \"triage\" > handler 1 of 2 > "
         + "case 1. lastUserText matches /weather/ > queue 1 of 1 | calls get_weather({\"city\":\"Paris\"})",
-        "call 2 of desk/triage: user says \"news\" | agent \"triage\" > handler 1 of 2 > case 2. isNews > "
+        "request 2 of desk/triage: user says \"news\" | agent \"triage\" > handler 1 of 2 > case 2. isNews > "
         + "function newsOf | \"Nothing new\", finishes for length",
-        "call 3 of desk/triage: user says \"a\" | agent \"triage\" > handler 2 of 2 > state \"calm\" > to \"upset\" | "
+        "request 3 of desk/triage: user says \"a\" | agent \"triage\" > handler 2 of 2 > state \"calm\" > to \"upset\" | "
         + "\"calm\"",
-        "call 4 of desk/triage: user says \"b\" | agent \"triage\" | fails with InternalProviderError: "
+        "request 4 of desk/triage: user says \"b\" | agent \"triage\" | fails with InternalProviderError: "
         + overloaded.message
       ])
     }))
@@ -55,14 +55,14 @@ describe("MockModel.debug", () => {
   it.effect("says why there is no answer, and what a handler died of", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* lines(MockModel.queue(() => "one"), "a", "b"), [
-        "call 1 of desk/triage: user says \"a\" | queue 1 of 1 > function without a name | \"one\"",
-        "call 2 of desk/triage: user says \"b\" | no answer: all 1 queued responses are used up"
+        "request 1 of desk/triage: user says \"a\" | queue 1 of 1 > function without a name | \"one\"",
+        "request 2 of desk/triage: user says \"b\" | no answer: all 1 queued responses are used up"
       ])
       const broken = MockModel.make(function broken(): string {
         throw new TypeError("no such thing")
       })
       assert.deepStrictEqual(yield* lines(broken, "a"), [
-        "call 1 of desk/triage: user says \"a\" | function broken | dies with TypeError: no such thing"
+        "request 1 of desk/triage: user says \"a\" | function broken | dies with TypeError: no such thing"
       ])
     }))
 
@@ -73,7 +73,7 @@ describe("MockModel.debug", () => {
       assert.notInclude(line, "\n")
       assert.isBelow(line.length, 400)
       assert.deepStrictEqual(yield* lines(MockModel.make("ok"), "a\n\n  b"), [
-        "call 1 of desk/triage: user says \"a b\" | \"ok\""
+        "request 1 of desk/triage: user says \"a b\" | \"ok\""
       ])
     }))
 
@@ -95,9 +95,9 @@ describe("MockModel.debug", () => {
         Effect.provide(MockModel.layer(MockModel.debug(handler, (line) => void written.push(line))))
       )
       assert.deepStrictEqual(written, [
-        "call 1 of asker, streamed: user says \"Go\" | queue 1 of 2 | "
+        "request 1 of asker, streamed: user says \"Go\" | queue 1 of 2 | "
         + "calls search({\"query\":\"a\"}), has \"found\" from search, calls get_weather({\"city\":\"Paris\"})",
-        "call 2 of asker, streamed: get_weather gave 22 | queue 2 of 2 | "
+        "request 2 of asker, streamed: get_weather gave 22 | queue 2 of 2 | "
         + "file, fails with InternalProviderError: \"Test.ask: Internal provider error: overloaded\" after 1 chunks"
       ])
     }))
@@ -112,8 +112,8 @@ describe("MockModel.debug", () => {
         assert.instanceOf(yield* defectOf(ask("b")), MockModel.UnansweredRequest)
       }).pipe(Effect.provide(layer), Effect.provide(Logger.layer([logger])))
       assert.deepStrictEqual(logged.flat(), [
-        "call 1: user says \"a\" | queue 1 of 1 | \"one\"",
-        "call 2: user says \"b\" | no answer: all 1 queued responses are used up"
+        "request 1: user says \"a\" | queue 1 of 1 | \"one\"",
+        "request 2: user says \"b\" | no answer: all 1 queued responses are used up"
       ])
     }))
 })

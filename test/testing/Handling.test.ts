@@ -57,7 +57,7 @@ describe("A queue", () => {
       yield* Agent.continueConversation(helper, state, "Two")
       assert.strictEqual(
         ((yield* defectOf(say("Three"))) as Error).message,
-        "No answer to call 3 of agent \"helper\", whose last user text is \"Three\": all 2 queued responses are used up"
+        "No answer to request 3 of agent \"helper\", whose last user text is \"Three\": all 2 queued responses are used up"
       )
     }).pipe(provide(MockModel.queue("1", "2"))))
 })

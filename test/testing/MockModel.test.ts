@@ -264,12 +264,12 @@ describe("MockModel.queue", () => {
       yield* Effect.all([say(), say()])
       assert.strictEqual(
         yield* as("triage")(messageOf(ask("My invoice is wrong"))),
-        "No answer to call 3 of agent \"triage\", whose last user text is \"My invoice is wrong\": "
+        "No answer to request 3 of agent \"triage\", whose last user text is \"My invoice is wrong\": "
           + "all 2 queued responses are used up"
       )
       assert.strictEqual(
         yield* messageOf(streamParts),
-        "No answer to call 4, whose last user text is \"Hello\": all 2 queued responses are used up"
+        "No answer to request 4, whose last user text is \"Hello\": all 2 queued responses are used up"
       )
     }).pipe(Effect.provide(MockModel.layer(MockModel.queue("one", "two")))))
 })
@@ -314,7 +314,7 @@ describe("MockModel.conditional", () => {
       assert.strictEqual(
         yield* messageOf(Effect.provide(as("triage")(ask("Hi")), MockModel.layer(handler))),
         [
-          "No answer to call 1 of agent \"triage\", whose last user text is \"Hi\": none of 4 conditions holds",
+          "No answer to request 1 of agent \"triage\", whose last user text is \"Hi\": none of 4 conditions holds",
           "  1. isLater: saw callCount 1",
           "  2. (ctx) => ctx.agent === \"sales\": saw agent \"triage\"",
           "  3. lastUserText matches /invoice/: saw lastUserText \"Hi\"",
@@ -350,7 +350,7 @@ describe("MockModel.byAgent", () => {
     Effect.gen(function*() {
       assert.strictEqual(
         yield* as("toString")(messageOf(ask())),
-        "No answer to call 1 of agent \"toString\", whose last user text is \"Hello\": "
+        "No answer to request 1 of agent \"toString\", whose last user text is \"Hello\": "
           + "there are handlers for \"triage\", \"sales\" only"
       )
     }).pipe(Effect.provide(MockModel.layer(handler()))))

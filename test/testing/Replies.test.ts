@@ -207,9 +207,9 @@ describe("MockModel.expectCalls", () => {
       assert.strictEqual(
         (defect as Error).message,
         [
-          "Expected 1 calls of the model, and there were 2",
-          "  call 1 of desk/a: user says \"Hello\"",
-          "  call 2: user says \"Hi\""
+          "Expected 1 requests to the model, and there were 2",
+          "  request 1 of desk/a: user says \"Hello\"",
+          "  request 2: user says \"Hi\""
         ].join("\n")
       )
     }).pipe(Effect.provide(MockModel.layer(MockModel.repeat("ok")))))

@@ -73,8 +73,8 @@ export interface Options<
   readonly fatal?: ReadonlyArray<Fatal> | undefined
   /**
    * When a run stops; `StopWhen.maxSteps(20)` by default. The 20 steps apply too unless this has a limit that every run must reach at some
-   * time: `maxSteps`, `cost` without a free model, `toolCalls(n)` or `duration`. With `tokens` alone, only answers whose tokens weren't
-   * reported count as such steps.
+   * time: `maxSteps`, `toolCalls(n)`, `duration`, or `cost` if none of its prices is 0 for all tokens. With `tokens` alone, only answers
+   * whose tokens weren't reported count as such steps.
    */
   readonly stopWhen?: StopWhen | undefined
   /** How many calls of a turn run at once, at least 1; 10 by default. */

@@ -12,7 +12,7 @@ import type { SetUpOperations } from "./OperationsUnderWay.ts"
 import { Slot } from "./Slot.ts"
 
 /**
- * A mode that is set up. `context` holds the services of the program, if the program entered a mode that isn't the agent's own. `found` are
+ * A mode that is set up. `context` holds the services of the program, if the mode is used alone: the program entered it. `found` are
  * the values that a resumed set-up found.
  */
 export interface LiveMode {
@@ -45,5 +45,5 @@ export const make = (holder: (() => Enterable) | undefined): LiveModes => ({
   atWork: undefined
 })
 
-/** Finds the lowest mode that isn't the agent's own. Only the program that entered it can set it up again. */
+/** Finds the lowest mode that is used alone. Only the program that entered it can set it up again. */
 export const indexOfForeign = ({ open }: LiveModes): number => open.findIndex(({ context }) => context !== undefined)

@@ -1,7 +1,7 @@
 /**
  * Which modes stay entered when a run ends, and which calls go with a mode that is left.
  *
- * If the state can continue, the modes below the first stand-alone mode stay. That mode and those above it are left, because only the
+ * If the state can continue, the modes below the first one that is used alone stay. That mode and those above it are left, because only the
  * program that entered it could set it up again. A called agent that has ended can't continue, so none of its modes stays.
  *
  * @since 0.1.0
@@ -10,7 +10,7 @@ import { openCalls } from "../../domain/conversation/Turns.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 
-/** A mode that is set up; one that `isForeign` isn't the agent's own. */
+/** A mode that is set up; one that `isForeign` is used alone. */
 interface SetUpMode {
   readonly name: string
   readonly isForeign: boolean

@@ -156,8 +156,8 @@ export const settle: {
 /**
  * Takes one step: one answer of the model and the calls in it, the calls that are open, or a handoff. No run starts or ends.
  *
- * A state that needs nothing, because it has ended or waits for approvals or results, is returned unchanged. `AgentState.ask` makes a state
- * to begin with. Fails as `resume` does.
+ * A state that needs nothing, because it has ended or waits for approvals or results, is returned unchanged. But a `Complete` state
+ * continues in the cases in which `resume` continues it. `AgentState.ask` makes a state to begin with. Fails as `resume` does.
  *
  * @category running
  * @since 0.1.0

@@ -125,7 +125,7 @@ export class ResultRejected extends ErrorClass<ResultRejected>("troupe/agent/Ses
   callId: Schema.String,
   tool: Schema.String,
   issue: Schema.String
-}, ({ callId, issue, tool }) => `The result of call "${callId}" doesn't fit the schema of tool "${tool}": ${issue}`) {}
+}, ({ callId, issue, tool }) => `The result of call "${callId}" of tool "${tool}" was rejected: ${issue}`) {}
 
 /**
  * The handler of an invoked tool ended without a result, because the result comes later. The call awaits it.

@@ -109,7 +109,7 @@ export const resume = (session: OpenSession): Effect.Effect<void> =>
 
 /**
  * Returns how many of the modes that are set up stay entered when a session ends. If not all entered modes are set up, all stay. In a
- * stored session the modes below the first stand-alone mode stay: only the program that entered that mode could set it up again. Otherwise
+ * stored session the modes below the first one that is used alone stay: only the program that entered that mode could set it up again. Otherwise
  * none stays.
  */
 const countStaying = ({ live, ref, store }: OpenSession): number => {

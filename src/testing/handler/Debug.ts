@@ -45,7 +45,7 @@ const shownOutcome = (outcome: Outcome): string => {
  *   LanguageModel.generateText({ prompt: "The weather?" }).pipe(Effect.provide(MockModel.layer(handler)))
  * )
  *
- * lines // => ['call 1: user says "The weather?" | case 1. lastUserText matches /weather/i > queue 1 of 2 | "Sunny."']
+ * lines // => ['request 1: user says "The weather?" | case 1. lastUserText matches /weather/i > queue 1 of 2 | "Sunny."']
  * ```
  *
  * @category combinators

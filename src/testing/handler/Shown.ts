@@ -39,7 +39,7 @@ export const shownRequest = (request: MockRequest): string => {
   const who = request.path.length === 0 ? "" : ` of ${request.path.join("/")}`
   const results = request.lastToolResults.map((result) => `${result.name} gave ${shown(result.result)}`)
   const what = results.length > 0 ? results.join(", ") : `user says ${shownText(request.lastUserText)}`
-  return `call ${request.callCount}${who}${request.streaming ? ", streamed" : ""}: ${what}`
+  return `request ${request.callCount}${who}${request.streaming ? ", streamed" : ""}: ${what}`
 }
 
 const shownPart = (part: ResponsePart): string => {

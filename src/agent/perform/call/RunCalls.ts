@@ -253,7 +253,7 @@ const answerOf = (loop: Loop.Loop, { call, entry, params }: Job): Answering => {
   }
 }
 
-/** Runs a tool of a stand-alone mode with the services of the program that entered the mode. */
+/** Runs a tool of a mode that is used alone with the services of the program that entered the mode. */
 const inMode = ({ live }: Loop.Loop, { modes }: HandledTool, self: Answering): Answering => {
   const context = modes === undefined
     ? undefined

@@ -28,7 +28,7 @@ export interface EnterResult {
 }
 
 /**
- * How a mode is entered: `context` has a program's services if the mode isn't the agent's own, `note` tells a model that continues what
+ * How a mode is entered: `context` has a program's services if the mode is used alone, `note` tells a model that continues what
  * happened, and with `isResumed` the mode was entered before and is only set up again.
  */
 export interface EnterOptions {
