@@ -1,11 +1,13 @@
 /**
- * Compares this checkout with another one, row by row, and prints the ratio of their times. See README.md.
+ * Compares this checkout with another one, row by row, and prints the ratio of their times and of what they do. See README.md.
  *
  *     npm run bench:against -- <folder of the other checkout> [--only <part of a row's name>,…] [--pairs <number>]
  */
+import type * as Scheduler from "effect/Scheduler"
 import { fork } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
@@ -66,9 +68,10 @@ if (!existsSync(join(other, "bench", "workloads.ts"))) {
   process.exit(2)
 }
 
-/** A row of a checkout, warmed up in a process of its own. */
+/** A row of a checkout, warmed up in a process of its own. `operations` counts the operations of Effect's runtime in one run. */
 interface Timed {
   readonly batch: Batch
+  readonly operations: () => Promise<number>
   readonly stop: () => void
 }
 
@@ -82,22 +85,36 @@ const start = async (checkout: string, row: string): Promise<Timed> => {
   })
   const answer = (): Promise<unknown> => new Promise((resolve) => child.once("message", resolve))
   await answer()
-  return {
-    batch: async () => {
-      child.send("batch")
-      return Number(await answer())
-    },
-    stop: () => child.kill()
+  const ask = async (question: string): Promise<number> => {
+    child.send(question)
+    return Number(await answer())
   }
+  return { batch: () => ask("batch"), operations: () => ask("operations"), stop: () => child.kill() }
 }
 
-/** Times a row of both checkouts in turns, in a new process for each, and gives the ratio of their times. */
-const pair = async (row: string): Promise<number> => {
+/** Times a row of both checkouts in turns, in a new process for each, and gives the ratios of their times and of their operations. */
+const pair = async (row: string) => {
   const [ours, theirs] = await Promise.all([start(here, row), start(other, row)])
   const [first, second] = await inTurns([ours.batch, theirs.batch], 80)
+  const operations = await ours.operations() / await theirs.operations()
   ours.stop()
   theirs.stop()
-  return ratio(first!, second!)
+  return { time: ratio(first!, second!), operations }
+}
+
+/** Counts the operations of a run: before each, the runtime of the checkout asks its scheduler whether to yield. */
+const operationsOf = async (checkout: string, run: Run): Promise<number> => {
+  const path = createRequire(join(checkout, "package.json")).resolve("effect/Scheduler")
+  const { MixedScheduler: { prototype } } = await import(pathToFileURL(path).href) as typeof Scheduler
+  const { shouldYield } = prototype
+  let count = 0
+  prototype.shouldYield = function(fiber) {
+    count++
+    return shouldYield.call(this, fiber)
+  }
+  await run()
+  prototype.shouldYield = shouldYield
+  return count
 }
 
 if (row === undefined) {
@@ -112,18 +129,24 @@ if (row === undefined) {
     console.error(`No row has "${only}" in its name; there are: ${all.join("; ")}`)
     process.exit(2)
   }
-  console.log(`| to ${other} | median | least | greatest |\n| --- | --: | --: | --: |`)
+  console.log(`| to ${other} | median | least | greatest | operations |\n| --- | --: | --: | --: | --: |`)
   for (const name of names) {
     const ratios: Array<number> = []
-    for (let turn = 0; turn < count; turn++) ratios.push(await pair(name))
-    console.log(`| ${name} | ${[0.5, 0, 1].map((share) => quantile(ratios, share).toFixed(2)).join(" | ")} |`)
+    const operations: Array<number> = []
+    for (let turn = 0; turn < count; turn++) {
+      const each = await pair(name)
+      ratios.push(each.time)
+      operations.push(each.operations)
+    }
+    const figures = [...[0.5, 0, 1].map((share) => quantile(ratios, share)), quantile(operations, 0.5)]
+    console.log(`| ${name} | ${figures.map((figure) => figure.toFixed(2)).join(" | ")} |`)
   }
 } else {
   const run = (await rowsOf(other)).get(row)
   if (run === undefined) throw new Error(`There is no row "${row}"`)
   const batch = await warmUp(run, { warmUp: 4000, batch: 25 })
   const tell = (message: unknown) => new Promise<void>((resolve) => process.send!(message, () => resolve()))
-  process.on("message", () => void batch().then(tell))
+  process.on("message", (asked) => void (asked === "batch" ? batch() : operationsOf(other, run)).then(tell))
   await tell("warm")
   await once(process, "disconnect")
 }
