@@ -83,12 +83,16 @@ export interface CallPrompt {
   readonly hasEmpty: boolean
 }
 
-/** Returns the messages of a request for a model of a specification. The list is the request's own; the messages are shared. */
+/**
+ * Returns the messages of a request for a model of a specification. The list is the request's own; the messages are shared. A prompt whose
+ * projection is known isn't read, because reading makes it.
+ */
 export const make = (
-  { projection, prompt, system }: Sent,
+  sent: Sent,
   specification: AnyModel["specificationVersion"],
   takes: Takes
 ): CallPrompt => {
+  const { projection, system } = sent
   const forms = takes.takesFiles ? shared.withFiles : shared.withoutFiles
   const form: Form<Message> = forms[specification]
   const variants = takes.textTools.length === 0 ? undefined : formsWithText(takes)
@@ -100,7 +104,7 @@ export const make = (
     message: formed(message, formsOf(message).v4).made
   })
   if (projection === undefined) {
-    const { content } = prompt
+    const { content } = sent.prompt
     const all = content.map((message) => formed<Message>(message, formsOf(message)[specification]))
     return {
       messages: all.map(({ made }) => made),

@@ -1,11 +1,13 @@
 /** Nothing is converted twice: the form of a settled turn is made once, for all requests of all runs that hold it. */
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema, Stream } from "effect"
-import { LanguageModel, Tool, Toolkit } from "effect/ai"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
+import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import { Agent, AgentState, ContextWindow, Conversation, Guardrail, Session } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
+import * as NativeModel from "../../src/model/NativeModel.ts"
+import { Projection } from "../../src/model/Projection.ts"
 import { type Content, providerOf } from "./paths.ts"
 
 const Tools = Toolkit.make(
@@ -238,6 +240,32 @@ for (const specification of ["v3", "v4"] as const) {
           yield* Agent.resume(agent, state)
         }).pipe(Effect.provide(layer))
         assertShared(options)
+      }))
+
+    it.effect("is asked for a conversation without its prompt, which would be made when it is read", () =>
+      Effect.gen(function*() {
+        const { model, options } = providerOf([], specification)
+        const native = NativeModel.of(yield* AiSdkModel.make(model), Context.empty())
+        let reads = 0
+        const request: NativeModel.Request = {
+          get prompt() {
+            reads++
+            return Prompt.empty
+          },
+          projection: new Projection([...Prompt.make("Count").content]),
+          system: undefined,
+          tools: [],
+          toolChoice: "none",
+          responseFormat: { type: "text" },
+          span: undefined,
+          previousResponseId: undefined,
+          incrementalPrompt: undefined,
+          toolCallValidation: "deferred"
+        }
+        yield* native!.generateText(request)
+        yield* native!.streamText(request, () => undefined)
+        assert.deepStrictEqual([options.length, reads], [2, 0])
+        assert.deepStrictEqual(historiesOf(options).map(([first]) => first?.role), ["user", "user"])
       }))
 
     it.effect("can't change a form that others share", () =>
