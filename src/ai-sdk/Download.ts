@@ -219,7 +219,7 @@ const download = (url: URL, options: Download): Effect.Effect<File, AiError.AiEr
 }
 
 /** Which addresses a provider fetches itself, by media types. */
-export type Supported = Awaited<AnyModel["supportedUrls"]>
+type Supported = Awaited<AnyModel["supportedUrls"]>
 
 const isIn = (mediaType: string, range: string): boolean =>
   range === "*" || range === "*/*" || range === mediaType ||

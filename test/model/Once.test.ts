@@ -8,7 +8,7 @@ import { Agent, AgentState, ContextWindow, Conversation, Guardrail, Session } fr
 import { AiSdkModel } from "troupe/ai-sdk"
 import * as NativeModel from "../../src/model/NativeModel.ts"
 import { Projection } from "../../src/model/Projection.ts"
-import { type Content, providerOf } from "./paths.ts"
+import { type Content, Patch, providerOf } from "./paths.ts"
 
 const Tools = Toolkit.make(
   Tool.make("add", { parameters: Schema.Struct({ a: Schema.Finite }), success: Schema.Finite })
@@ -184,15 +184,6 @@ for (const specification of ["v3", "v4"] as const) {
 
     it.effect("gets a call whose parameters are a text as the tools that are offered with it take it", () =>
       Effect.gen(function*() {
-        const Patch = Tool.providerDefined({
-          id: "house.patch",
-          customName: "patch",
-          providerName: "patch",
-          args: Schema.Struct({}),
-          parameters: Schema.String,
-          success: Schema.String,
-          requiresHandler: true
-        })({})
         const Patching = Toolkit.make(Patch)
         const patching = Agent.make("a", { toolkit: Patching })
         const written = [{ type: "tool-call", toolCallId: "c0", toolName: "patch", input: "\"as text\"" }]

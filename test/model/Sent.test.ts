@@ -7,7 +7,7 @@ import { ConversationArbitrary, MockResponse } from "troupe/testing"
 import { lastOf } from "../agent/laws.ts"
 import { below } from "../domain/arbitraries.ts"
 import { times } from "../matrix.ts"
-import { aiSdk, byBoth, type Content, endOf, eventsOf, mock, shown } from "./paths.ts"
+import { aiSdk, byBoth, type Content, endOf, eventsOf, mock, Patch, shown } from "./paths.ts"
 
 const Tools = Toolkit.make(
   Tool.make("add", {
@@ -26,17 +26,7 @@ const handlers = Tools.toLayer({
 /** A tool that a provider defines, whose parameters are a text, beside the others. */
 const WithPatch = Toolkit.merge(
   Tools,
-  Toolkit.make(
-    Tool.providerDefined({
-      id: "house.patch",
-      customName: "patch",
-      providerName: "patch",
-      args: Schema.Struct({}),
-      parameters: Schema.String,
-      success: Schema.String,
-      requiresHandler: true
-    })({})
-  )
+  Toolkit.make(Patch)
 )
 const patching = WithPatch.toLayer({
   add: ({ a, b }) => Effect.succeed(a + b),

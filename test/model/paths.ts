@@ -1,7 +1,7 @@
 /** The two paths to a provider: a model's native way, and `effect/ai` around the same provider. */
 import type { LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider"
-import { Cause, Effect, Exit, Fiber, Layer, Random, Stream } from "effect"
-import { LanguageModel } from "effect/ai"
+import { Cause, Effect, Exit, Fiber, Layer, Random, Schema, Stream } from "effect"
+import { LanguageModel, Tool } from "effect/ai"
 import { TestClock } from "effect/testing"
 import type { AgentEvent } from "troupe"
 import { AiSdkModel } from "troupe/ai-sdk"
@@ -17,6 +17,17 @@ export const shown = (value: unknown): string =>
     if (given === undefined) return { undefined: true }
     return typeof json === "number" && !Number.isFinite(json) ? { number: String(json) } : json
   }) ?? "undefined"
+
+/** A tool that a provider defines, whose parameters are a text. */
+export const Patch = Tool.providerDefined({
+  id: "house.patch",
+  customName: "patch",
+  providerName: "patch",
+  args: Schema.Struct({}),
+  parameters: Schema.String,
+  success: Schema.String,
+  requiresHandler: true
+})({})
 
 /** What a stub says: parts of a whole answer, which it also streams. */
 export type Content = Readonly<Record<string, unknown>> & { readonly type: string }
