@@ -159,7 +159,7 @@ export const AgentEvent = Schema.TaggedUnion({
 type Case<Tag extends keyof typeof AgentEvent.cases> = Schema.Schema.Type<(typeof AgentEvent.cases)[Tag]>
 
 /**
- * A run began with `input`, or without one continued where it had stopped. With `isReopened` the run had ended and was reopened first.
+ * A run began with `input`, or without one continued where it had stopped. With `isReopened` the run had failed and was reopened first.
  * `input` is what guardrails left of what was said, and `blocked` names the guardrail that refused it. `mode` names the mode whose set-up
  * or clean-up said it, if one did. `position` says how much came before, for a reader who begins with this event. With `error` the run
  * fails at once.

@@ -3,7 +3,7 @@
  * For plans and dialogues see test/handoff, for conversations on a cluster test/cluster.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Stream } from "effect"
+import { Effect, Exit, Option, Stream } from "effect"
 import { Agent, AgentState, Session } from "troupe"
 import { MockModel } from "troupe/testing"
 import { times } from "../matrix.ts"
@@ -70,4 +70,47 @@ describe("session.resume", () => {
         if (!isFailed(state)) assert.deepStrictEqual(yield* inSession(script, state), yield* inProgram(script, state))
       }
     }), law)
+
+  const call = (tool: "add" | "final_answer") =>
+    ({
+      parts: [{ _tag: "Call", tool, id: "own", params: "good" }],
+      finish: "",
+      usage: "none",
+      chunks: 0,
+      fails: 2
+    }) as const
+  const silent = { parts: [], finish: "", usage: "none", chunks: 0, fails: 2 } as const
+  const agent: Script["agent"] = {
+    steps: 3,
+    stop: "",
+    hasHelper: false,
+    task: "help",
+    hasOutput: false,
+    break: "fail",
+    concurrency: 1,
+    isPrompted: false
+  }
+
+  // Neither is reopened: that would allow more answers than the run may have.
+  it.effect.each<[string, ended: Script, later: Partial<Script["agent"]>]>([
+    [
+      "a wrong answer that was the last one under a limit",
+      { turns: [call("add"), silent, silent], helper: [], agent: { ...agent, stop: "land", hasOutput: true } },
+      {}
+    ],
+    [
+      "what a condition ended that the agent no longer has",
+      { turns: [call("add")], helper: [], agent: { ...agent, stop: "add" } },
+      { stop: "" }
+    ]
+  ])("doesn't reopen %s", ([, ended, later]) =>
+    Effect.gen(function*() {
+      const state = (yield* statesOf(ended)).findLast(({ status }) => status._tag === "Complete")!
+      const script = { ...ended, agent: { ...ended.agent, ...later } }
+      const end = yield* inSession(script, state)
+      assert.deepStrictEqual(end, yield* inProgram(script, state))
+      const last = end instanceof Object && "failedWith" in end ? Option.getOrThrow(end.failedWith) : end
+      assert.strictEqual(last.run.landing, state.run.landing)
+      assert.strictEqual(last.steps, state.steps)
+    }))
 })

@@ -7,20 +7,11 @@
  * @since 0.1.0
  */
 import { isTerminal } from "../../domain/AgentStatus.ts"
-import { reopen } from "../../domain/Beginning.ts"
 import { decide } from "./Decision.ts"
 import type { Known } from "./Known.ts"
 import { findMismatch } from "./Mismatch.ts"
 
-/**
- * Checks whether a run without an input has nothing to do. With `isReopened` an ended state is reopened first, so that a failed run always
- * has something to do; a complete one has, if what stopped it no longer does.
- */
-export const hasNothingLeft = (known: Known, isReopened: boolean): boolean => {
-  const { roster, state } = known
-  if (
-    !isTerminal(state.status) || (isReopened && state.status._tag === "Failed") ||
-    findMismatch(roster, state) !== undefined
-  ) return false
-  return decide(isReopened ? { ...known, state: reopen(state) } : known)._tag === "Finish"
-}
+/** Checks whether a run that continues a state has nothing to do. */
+export const hasNothingLeft = (known: Known): boolean =>
+  isTerminal(known.state.status) && findMismatch(known.roster, known.state) === undefined &&
+  decide(known)._tag === "Finish"

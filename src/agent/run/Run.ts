@@ -49,7 +49,7 @@ const runInSpan = (
   from: Pick<From, "input" | "isPicked" | "isReopened">,
   mode?: string
 ): Effect.Effect<Decision, unknown, unknown> => {
-  if (from.input === undefined && hasNothingLeft(Loop.known(loop), from.isReopened === true)) {
+  if (from.input === undefined && from.isReopened !== true && hasNothingLeft(Loop.known(loop))) {
     return Effect.succeed(finish)
   }
   const run = (picked: Exit.Exit<Definition, unknown>) => {

@@ -12,7 +12,7 @@ import type { Roster } from "../definition/AgentDefinition.ts"
 import { type Input, partsOf } from "../definition/Input.ts"
 
 /**
- * What a run starts from. Without an input, a run continues its state; with `isReopened` an ended state is reopened first. With `isPicked`
+ * What a run starts from. Without an input, a run continues its state; with `isReopened` a failed state is reopened first. With `isPicked`
  * the agent that begins is chosen anew; otherwise the agent in control continues.
  */
 export interface From extends Pick<Runnable.From, "beside"> {

@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Reason } from "../../domain/AgentError.ts"
-import * as AgentStatus from "../../domain/AgentStatus.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
 import * as Failure from "../journal/Failure.ts"
 import * as Loop from "../journal/Loop.ts"
@@ -48,7 +47,7 @@ export const tellStart = (
   cause = causeOf(start)
 ): Effect.Effect<void, never, unknown> | undefined => {
   const { from: { input, isReopened }, mode, picked, reason } = start
-  const { definition, state: { status } } = loop
+  const { definition } = loop
   // An input that isn't taken in doesn't change which agent is in control.
   const inControl = reason === undefined && Exit.isSuccess(picked) ? picked.value : definition
   const isTaken = input !== undefined && reason === undefined
@@ -60,7 +59,7 @@ export const tellStart = (
       _tag: "RunStarted",
       ...said,
       ...(mode === undefined ? undefined : { mode }),
-      ...(isReopened === true && AgentStatus.isTerminal(status) ? { isReopened } : undefined),
+      ...(isReopened === true ? { isReopened } : undefined),
       ...(error === undefined ? undefined : { error })
     }) as const
   if (!isTaken) {

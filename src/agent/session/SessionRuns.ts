@@ -26,7 +26,11 @@ type Start = (session: OpenSession) => From
 const asking = (input: Input, options: CallOptions | undefined): Start => ({ ref, roster }) =>
   ask(roster, input, { ...options, state: ref.value })
 
-const resuming: Start = ({ ref, roster }) => ({ ...goOn(roster, ref.value), isReopened: true })
+/** Only a failure is reopened: a complete state has its answer, and stays as it is. */
+const resuming: Start = ({ ref: { value }, roster }) => ({
+  ...goOn(roster, value),
+  isReopened: value.status._tag === "Failed"
+})
 
 const running = (session: OpenSession, start: Start) => (receiver: SessionReceiver) =>
   Effect.withFiber((fiber) => {
