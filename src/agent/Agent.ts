@@ -196,7 +196,7 @@ export const make = <
  * Gives an agent its own model: a Layer, or an `ExecutionPlan` whose steps are models to fall back on.
  *
  * Each run builds the model at most once, when the agent first has something to do, and keeps it until the run ends. With a plan, a request that fails
- * with one model is sent to the next; earlier steps aren't repeated, and the next request begins with the first model again. The agent's
+ * with one model is sent to the next. The answers and calls before that request aren't repeated, and the next request begins with the first model again. The agent's
  * `retry` asks a model of the plan again before the plan takes the next one.
  *
  * In a run, handlers, judges and summaries ask this model too, and so do agents without a model of their own that this agent calls or hands

@@ -236,7 +236,7 @@ export interface Session<out Output = unknown, out E = OwnError>
   ) => Effect.Effect<AgentState.AgentState, E | ModeError | SessionError>
 
   /**
-   * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may keep it.
+   * Leaves the innermost mode. If a name is given, that must be the mode's. The mode's clean-up may return a move that keeps the mode entered.
    *
    * Fails with a `ModeError` if no mode is entered, another one is on top, or the agent lacks an entered mode; then none is left. If the
    * clean-up fails, `exitMode` fails with its error, and the mode is left all the same. After a restart, entered modes may have to be set

@@ -27,9 +27,9 @@ export interface Client<out X = ClusterError> {
   ) => Effect.Effect<Beginning.Begun, ConversationError | X>
 
   /**
-   * Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. What is
-   * being taken in begins first, so `Resume` continues it, and whatever it waits for is cancelled too. If `around` holds its run back, its
-   * `begin` fails with `NotBegun`, and can be sent again with the same key.
+   * Cancels what is under way, whichever message it is, and returns once it has stopped. Returns `false` if nothing was under way. If a
+   * message of `begin` still waits for another one, both are cancelled. The waiting message is stored first, so `resume` continues it later.
+   * If `around` holds its run back, its `begin` fails with `NotBegun`, and can be sent again with the same key.
    */
   readonly stop: Effect.Effect<boolean, ConversationError | X>
 

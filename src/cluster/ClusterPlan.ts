@@ -3,8 +3,8 @@
  *
  * 1. Each node with an agent is a conversation of its own, with all that a conversation promises. Nodes may run on several machines.
  * 2. The outputs of nodes are kept. A node that has ended doesn't run again.
- * 3. An effect that has started isn't started again if its end is unknown, unless it is `idempotent`: the plan fails with `EffectUnknown`,
- *    and `resume` lets it start again. A node's own `retry` does so too after its `timeout`.
+ * 3. If the end of a started effect is unknown, an `idempotent` effect starts again. For any other, the plan fails with `EffectUnknown`, and
+ *    only `resume` starts the effect again, or the `retry` of its own node after the `timeout`.
  * 4. If calls await an approval or a result, the plan runs on as far as it can without them, and then waits.
  *
  * @since 0.1.0

@@ -4,7 +4,7 @@
  * 1. A message is a persisted request. Until it is answered, it is in flight; when a runner dies, the next one continues it.
  * 2. What is kept is a log of events, and the state is its fold. Only the runner that claimed a conversation last can append.
  * 3. For each key, a message's input is added to the state once. A call is never run again once its result has been saved.
- * 4. A handler that isn't `idempotent` is started at most once. If it is unknown how it ended, the call's result and the answer say so.
+ * 4. A handler that isn't `idempotent` is started at most once, unless it fails and its tool has a `retry`. If it is unknown how it ended, the call's result and the answer say so.
  *
  * @since 0.1.0
  */

@@ -261,7 +261,7 @@ export interface TransformFailed extends Case<"TransformFailed"> {}
  */
 export interface HandoffCompleted extends Case<"HandoffCompleted"> {}
 /**
- * The other agent didn't take over yet. The run ended first, and the state still asks for the handoff; or a mode's set-up or clean-up talks
+ * The other agent didn't take over yet. The run ended or stopped first, and another `HandoffRequested` follows if it continues; or a mode's set-up or clean-up talks
  * to the agent first, and another `HandoffRequested` follows.
  */
 export interface HandoffSuspended extends Case<"HandoffSuspended"> {}
@@ -281,7 +281,7 @@ export interface ModeExiting extends Case<"ModeExiting"> {}
 export interface ModeExited extends Case<"ModeExited"> {}
 /**
  * A mode's set-up, body or clean-up failed, or was interrupted (then `tag` is `Interrupted`). The effects of a failed set-up on the state
- * are undone; with `isResumed` they stay, and so does the mode.
+ * are undone, except for the steps and tokens that it used; with `isResumed` they stay, and so does the mode.
  */
 export interface ModeFailed extends Case<"ModeFailed"> {}
 /** A move between modes was requested, or withdrawn by `Stay`. The latest request is carried out before the model is asked next. */

@@ -3,9 +3,9 @@
  *
  * A status names agents and tool calls and never holds live things, so each one survives JSON.
  *
- * 1. While a call of the last assistant turn is open the status is `WaitingForTools`, or `HandoffRequested`, which waits
- *    for the other calls of its turn.
- * 2. `Complete` and `Failed` end a run; a new message, or `AgentState.reopen`, begins the next.
+ * 1. While a call of the last assistant turn is open the status is `WaitingForTools`, `HandoffRequested`, which waits for the other calls of
+ *    its turn, or `Failed`.
+ * 2. `Complete` and `Failed` end a run; a new message begins the next, and `AgentState.reopen` lets the same run continue.
  * 3. A move that `moves` doesn't list isn't made; staying isn't a move.
  *
  * @since 0.1.0

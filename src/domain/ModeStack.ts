@@ -1,7 +1,7 @@
 /**
  * Entering and leaving modes, as functions from state to state: the stack is a list of frames, the innermost last.
  *
- * 1. Leaving restores what the mode's isolation says. A set-up that failed is undone completely.
+ * 1. Leaving restores what the mode's isolation says. A set-up that failed is undone, except for the steps and tokens that it used.
  * 2. The conversation is legal after each of these functions, even if calls were open.
  * 3. A user's words that the current run still has to answer are kept, even if everything else is dropped.
  *
@@ -233,7 +233,7 @@ export const leaveTo = (self: AgentState, height: number): AgentState =>
   self.modes.slice(height).reduce((state) => leave(state, true), self)
 
 /**
- * Undoes everything that a set-up did, as if the mode had never been entered. If the set-up was interrupted, the move that entered the mode
+ * Undoes what a set-up did, as if the mode had never been entered; the steps and tokens that it used still count. If the set-up was interrupted, the move that entered the mode
  * stays requested.
  */
 export const undo = (self: AgentState, isInterrupted: boolean): AgentState => {

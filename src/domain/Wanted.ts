@@ -14,7 +14,7 @@ export const mustReturn = (by: string, what: string, given: unknown): TypeError 
 
 /** The defect of a program that gave the wrong kind of value: `what` names the value, and `wanted` says what it must be. */
 export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
-  new TypeError(`${what} is ${kindOf(given)}, and must be ${wanted}`)
+  new TypeError(`${what} must be ${wanted}; it is ${kindOf(given)}`)
 
 /** Makes a check of a kind of value: it returns such a value, and throws for any other. */
 const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
@@ -122,5 +122,5 @@ export const members = <A>(
 ): ReadonlyArray<A> => {
   const at = given.findIndex((each) => !is(each))
   if (at < 0) return given
-  throw new TypeError(`\`${option}[${at}]\` of agent "${agent}" is ${kindOf(given[at])}: use \`${maker}\` to make it`)
+  throw mustBe(`\`${option}[${at}]\` of agent "${agent}"`, given[at], `made by \`${maker}\``)
 }

@@ -2,8 +2,8 @@
  * Several agents that hold one conversation: who starts, and how they collaborate.
  *
  * The agents' own handoffs apply besides the group's policy. A group is a value without state: it serves any number of conversations at
- * once, and everything that runs an agent runs a group. When a conversation continues, the agent last in control answers, unless `control`
- * is `"first"`.
+ * once, and everything that runs an agent runs a group. When a conversation continues, the agent last in control answers, unless
+ * `Agent.continueConversation` or `session.call` is given `control: "first"`.
  *
  * **Example** (A desk)
  *

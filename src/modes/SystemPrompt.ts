@@ -1,8 +1,8 @@
 /**
  * Pieces of the system prompt that are added to an agent's instructions during a conversation.
  *
- * A model gets prepends, the agent's instructions, the state's `systemMessage`, sections, a note about the mode, and appends, in this
- * order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`. Pieces
+ * A model gets prepends, the agent's instructions, who handed over and why (if no turn that is sent says it), the state's `systemMessage`,
+ * sections, a note about the mode, and appends, in this order, with an empty line between them. Pieces that are added in a mode are removed when the mode is left, unless they `persist`. Pieces
  * outside of any mode stay until a handoff.
  *
  * @since 0.1.0

@@ -196,8 +196,8 @@ type Needed<M extends Mode> = "replay" extends M ? M extends "replay" ? never : 
  * - The layer fails with `InvalidTape` if a line of the file isn't an event, and with a `PlatformError` if the file can't be read or
  *   created, for example if there is none in `"replay"`.
  * - A request that differs from those on the tape dies with `CassetteDrift`, and one too many with `CassetteExhausted`.
- * - A tape is written beside its place and moved there when the layer is closed. If the recording was interrupted, or another recording
- *   wrote the tape meanwhile, it is kept as `….recording`. In the second case closing dies with `CassetteConflict`.
+ * - A tape is written beside its place and moved there when the layer is closed. If this recording was interrupted, or another one wrote
+ *   the tape meanwhile, this recording is kept as `….recording`. In the second case closing dies with `CassetteConflict`.
  * - Failures of the model are played as the same `AiError` without headers. A request that was interrupted never gets an answer.
  * - A tape can be played streamed or not, however it was recorded.
  * - Models that agents, modes and context windows have themselves, `ExecutionPlan`s too, are on the same tape, and so are, unless

@@ -65,17 +65,17 @@ describe("Guardrails", () => {
 
 describe("A mode", () => {
   it.each<[string, unknown, string]>([
-    ["agents", [Agent.make("b")], "`agents[0]` of agent \"a\" is an object: use `Agent.asTool` to make it"],
+    ["agents", [Agent.make("b")], "`agents[0]` of agent \"a\" must be made by `Agent.asTool`; it is an object"],
     [
       "handoffs",
       [Handoff.to(Agent.make("b")), undefined],
-      "`handoffs[1]` of agent \"a\" is undefined: use `Handoff.to` to make it"
+      "`handoffs[1]` of agent \"a\" must be made by `Handoff.to`; it is undefined"
     ],
-    ["modes", [() => {}], "`modes[0]` of agent \"a\" is a function: use `Mode.make` to make it"],
+    ["modes", [() => {}], "`modes[0]` of agent \"a\" must be made by `Mode.make`; it is a function"],
     [
       "guardrails",
       { output: [() => {}] },
-      "`guardrails.output[0]` of agent \"a\" is a function: use `Guardrail.make` to make it"
+      "`guardrails.output[0]` of agent \"a\" must be made by `Guardrail.make`; it is a function"
     ]
   ])("have members that were made for them: %s", (option, given, message) => {
     assert.throws(() => Agent.make("a", { [option]: given } as never), message)

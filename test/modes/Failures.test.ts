@@ -484,8 +484,11 @@ describe("What is no Effect, or no mode", () => {
         ],
         [Mode.within(undefined as never, mode), /What `Mode.within` runs must be an Effect, not undefined/],
         [Mode.within(mode)(Promise.resolve(1) as never), /What `Mode.within` runs must be an Effect, not a Promise/],
-        [Mode.within(Effect.void, "mode" as never), /The mode of `Mode.within` is a string, and must be made by/],
-        [Mode.enter(undefined as never), /The mode of `Mode.enter` is undefined, and must be made by/],
+        [
+          Mode.within(Effect.void, "mode" as never),
+          /The mode of `Mode.within` must be made by `Mode.make`; it is a string/
+        ],
+        [Mode.enter(undefined as never), /The mode of `Mode.enter` must be made by `Mode.make`; it is undefined/],
         [
           Agent.observe(Promise.resolve(1) as never, () => Effect.void),
           /What `Agent.observe` observes must be an Effect, not a Promise/

@@ -219,23 +219,29 @@ describe("What isn't what a script is made of", () => {
   const text = "Hello" as never
 
   it("is named where it stands for a handler, a case or an error", () => {
-    assert.throws(() => MockModel.layer(text), "The handler of `MockModel.layer` is a string, and must be a handler")
-    assert.throws(() => MockModel.byAgent({ triage: text }), "The handler of agent \"triage\" is a string, and")
-    assert.throws(() => MockModel.firstOf(MockModel.queue(), text), "Handler 2 of `MockModel.firstOf` is a string, and")
+    assert.throws(
+      () => MockModel.layer(text),
+      "The handler of `MockModel.layer` must be a handler: `MockModel.make` makes one of a reply; it is a string"
+    )
+    assert.throws(() => MockModel.byAgent({ triage: text }), "The handler of agent \"triage\" must be a handler")
+    assert.throws(
+      () => MockModel.firstOf(MockModel.queue(), text),
+      "Handler 2 of `MockModel.firstOf` must be a handler"
+    )
     assert.throws(
       () => MockProvider.make({ handler: (() => "Hello") as never }),
-      "of a `MockProvider` is a function, and"
+      "of a `MockProvider` must be a handler: `MockModel.make` makes one of a reply; it is a function"
     )
-    assert.throws(() => MockModel.conditional(text), "Case 1 of `MockModel.conditional` is a string, and")
+    assert.throws(() => MockModel.conditional(text), "Case 1 of `MockModel.conditional` must be")
     for (const condition of [text, undefined as never]) {
       assert.throws(
         () => MockModel.when(condition, "Hi"),
-        /^The condition of `MockModel.when` is (a string|undefined), and/
+        /^The condition of `MockModel.when` must be .*; it is (a string|undefined)$/
       )
     }
     const error = new Error("overloaded") as never
     for (const make of [MockResponse.fail, (error: never) => MockModel.failTimes(1, error, "Hi")]) {
-      assert.throws(() => make(error), "The error of a response is an object, and must be an `AiError` or its reason")
+      assert.throws(() => make(error), "The error of a response must be an `AiError` or its reason; it is an object")
     }
   })
 
