@@ -36,8 +36,9 @@ const { values: { only, rounds: chosen } } = parseArgs({
 })
 const rounds = Math.max(1, Math.trunc(Number(chosen)) || 15)
 
-const isChosen = (name: string): boolean =>
-  only === undefined || only.split(",").some((part) => name.includes(part.trim()))
+/** Checks whether rows are to be measured, by their names. */
+const isChosen = (rows: string): boolean =>
+  only === undefined || only.split(",").some((part) => rows.includes(part.trim()))
 
 const number = (value: number | undefined, digits = 1): string => value === undefined ? "" : value.toFixed(digits)
 
@@ -229,6 +230,39 @@ const measureBundles = async (dist: string): Promise<void> => {
   }
 }
 
+const saved = "the saves of a turn of 1,000"
+const served = "what stays of 10,000 requests to a mock provider"
+const each = "each state kept of 1,000 steps"
+const last = "the last state kept of 1,000 steps"
+let dist: string | undefined
+const built = (): string => dist ??= build()
+
+/** The names of rows that are measured together, and what measures them. */
+const groups: ReadonlyArray<readonly [rows: string, measure: () => Promise<void> | void]> = [
+  ...workloads.map((workload) => [workload.name, () => measure(workload)] as const),
+  ...modes.map((workload) => [workload.name, () => measureModes(workload)] as const),
+  [`${behind.name}, by turns, by tokens, by turns, ten guardrails`, () => measureWindows(behind)],
+  [under.name, () => measureGuardrails(under)],
+  [mockCalls.name, () => measureMocks(mockCalls)],
+  [`${saved}, while it talks, new logs included`, () => measureSaves(saved)],
+  ...(["whole", "streamed"] as const).map((kind) => {
+    const name = `requests to a mock provider in a second, ${kind}`
+    return [name, () => measureThroughput(name, kind)] as const
+  }),
+  [served, () => measureServers(served)],
+  [each, () => measureMemory(each, "each", 2, "≤ 1")],
+  [last, () => measureMemory(last, "last", 0, "< 1,024 KiB")],
+  ["import of what is used, with troupe/ai-sdk, import of everything", () => measureImport(built())],
+  ["bundle of one agent by esbuild, by Rollup", () => measureBundles(built())]
+]
+const chosenGroups = groups.filter(([rows]) => isChosen(rows))
+const natives = workloads.filter(({ name }) => isChosen(nativeName(name)))
+if (chosenGroups.length + natives.length === 0) {
+  const rows = [...groups.map(([rows]) => rows), ...workloads.map(({ name }) => nativeName(name))]
+  console.error(`No row has "${only}" in its name; there are: ${rows.join("; ")}`)
+  process.exit(1)
+}
+
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model.trim()}, medians of ${rounds} rounds.\n`)
 if (aiSdk === undefined) {
   console.log("The AI SDK is left out: it isn't installed. `npm ci --prefix bench` installs it.\n")
@@ -238,27 +272,7 @@ if (openAiAgents === undefined) {
 }
 row("", "Troupe", "by hand", "AI SDK", "floor", "to by hand", "to AI SDK", "to floor", "aim")
 row("---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:")
-for (const workload of workloads) if (isChosen(workload.name)) await measure(workload)
-for (const workload of modes) if (isChosen(workload.name)) await measureModes(workload)
-if (isChosen(behind.name)) await measureWindows(behind)
-if (isChosen(under.name)) await measureGuardrails(under)
-if (isChosen(mockCalls.name)) await measureMocks(mockCalls)
-const saved = "the saves of a turn of 1,000"
-if (isChosen(saved)) await measureSaves(saved)
-for (const kind of ["whole", "streamed"] as const) {
-  const name = `requests to a mock provider in a second, ${kind}`
-  if (isChosen(name)) await measureThroughput(name, kind)
-}
-const served = "what stays of 10,000 requests to a mock provider"
-if (isChosen(served)) await measureServers(served)
-if (isChosen("each state kept")) measureMemory("each state kept of 1,000 steps", "each", 2, "≤ 1")
-if (isChosen("the last state kept")) measureMemory("the last state kept of 1,000 steps", "last", 0, "< 1,024 KiB")
-if (isChosen("import") || isChosen("bundle")) {
-  const dist = build()
-  if (isChosen("import")) measureImport(dist)
-  if (isChosen("bundle")) await measureBundles(dist)
-}
-const natives = workloads.filter(({ name }) => isChosen(nativeName(name)))
+for (const [, measure] of chosenGroups) await measure()
 if (natives.length > 0) {
   console.log("")
   row("", "Troupe, native", "AI SDK", "OpenAI Agents", "to AI SDK", "to OpenAI Agents", "aim to AI SDK")
