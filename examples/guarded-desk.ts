@@ -1,6 +1,6 @@
 /**
  * A desk that nothing gets past: guardrails on what users say, on calls, on results and on answers, in a group whose second agent
- * works in a mode. The second agent is stricter than the first, and has none of its guardrails.
+ * works in a mode. The second agent is stricter than the first; of its guardrails it shares only the one that masks cards.
  */
 import { Effect, Layer, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"

@@ -7,7 +7,7 @@ import { RunnerAddress, ShardingConfig, SingleRunner, SqlMessageStorage, SqlRunn
 import { Conversation } from "troupe/cluster"
 import * as Sockets from "../cluster/sockets.ts"
 
-/** Runs that may still end did so in the service's time of grace. */
+/** The runs have had the service's grace period by then, so the cluster waits for none. */
 const leaving = { entityTerminationTimeout: Duration.millis(1) } as const
 
 /**

@@ -58,7 +58,7 @@ export type Values = Settings["Service"]
 /** The greatest number that a limit can be. */
 const unlimited = Number.MAX_SAFE_INTEGER
 
-/** How often something is looked for that may be there at once, at most. */
+/** The shortest time that a setting accepts. */
 const often = "10 millis"
 
 /** Reads the address of a Postgres. */

@@ -9,7 +9,7 @@ export interface Options {
   /** What the customer says at once; without it, the desk converses. */
   readonly words: string | undefined
   readonly json: boolean
-  /** What becomes of calls that await approval: asked for where that isn't said. */
+  /** What happens to calls that await approval: `--yes` approves them, `--no` denies them; without either, the desk asks. */
   readonly approval: "approve" | "deny" | "ask"
   /** The file that keeps the conversation. */
   readonly state: string | undefined

@@ -18,7 +18,7 @@ export const coloured: Style = { dim: paint(2, 22), good: paint(32, 39), bad: pa
 const asIs = (text: string): string => text
 export const plain: Style = { dim: asIs, good: asIs, bad: asIs, strong: asIs }
 
-/** Shows what a terminal would obey: control characters by their pictures, and marks that turn text around not at all. */
+/** Makes a text harmless for a terminal: control characters become their pictures, and marks that turn text around are removed. */
 export const harmless = (text: string): string =>
   text
     .replace(/\p{Bidi_Control}/gu, "")
@@ -143,7 +143,7 @@ export const show = (shown: Shown, event: AgentEvent.AgentEvent, style: Style): 
     case "ResultAwaited":
       return line(style.strong(`  … ${called(event.name, event.params)} awaits its result`))
     case "ModelCallFailed":
-      // The desk asks a model once: of the agent in control, why it failed is said where the run does.
+      // The desk asks a model once. If the model of the agent in control fails, so does the run, and its line says why.
       return event.tag === "Interrupted" || event.calls.length === 0
         ? [shown, ""]
         : line(style.bad(`  ✗ the model of ${event.path.at(-1)} gave no answer`))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
-import { Agent, AgentEvent, AgentState } from "troupe"
+import { Agent, AgentEvent, AgentState, Session } from "troupe"
 import { type Change, Event, View } from "../../examples/backend/api/Conversations.ts"
 import type { Item } from "../../examples/backend/page/items.ts"
 import { countOf, place, type Sent } from "../../examples/backend/page/sent.ts"
@@ -52,7 +52,18 @@ const run = (state: AgentState.AgentState, input: string | undefined) =>
     return { changes, events, state: last, states }
   }).pipe(Effect.provide(Layer.mergeAll(Model.layer, tools)))
 
-/** What of it a reload shows too. Why a call was denied is told by no event. */
+/** What somebody decides of a call, with the event that tells it. */
+const decide = (state: AgentState.AgentState, callId: string, decision: "approve" | "deny") =>
+  Effect.gen(function*() {
+    const events: Array<ToldEvent> = []
+    const session = yield* Session.make(desk, { state })
+    yield* (decision === "approve" ? session.approve(callId) : session.deny(callId, "too much")).pipe(
+      Agent.observe((event) => Effect.sync(() => events.push(encodeEvent(event) as ToldEvent)))
+    )
+    return { events, state: yield* session.state }
+  }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(Model.layer, tools)))
+
+/** What of it a reload shows too. Why a call was denied isn't shown before. */
 const lasting = (shown: Shown) => ({
   agent: shown.agent,
   modes: shown.modes,
@@ -137,12 +148,14 @@ describe("what the page shows", () => {
         const [pending] = AgentState.pendingApprovals(state)
         assert.isDefined(pending)
         assert.deepStrictEqual(awaiting(shown).map(({ name }) => name), ["open_claim"])
-        state = yield* Effect.fromResult(
-          decision === "approve"
-            ? AgentState.approve(state, pending!.callId)
-            : AgentState.deny(state, pending!.callId, "too much")
-        )
-        if (decision === "approve") shown = decided(shown, pending!.callId, decision)
+        // Whoever decided sees it at once, and others by its event.
+        const told = yield* decide(state, pending!.callId, decision)
+        state = told.state
+        const next = told.events.reduce(take, shown)
+        assert.deepStrictEqual(next, decided(shown, pending!.callId, decision))
+        assert.deepStrictEqual(told.events.reduce(take, next), next)
+        assert.deepStrictEqual([next.standing._tag, awaiting(next)], ["Running", []])
+        shown = next
         yield* hear(undefined)
         assert.deepStrictEqual(changes.map(({ guardrail, turn }) => [guardrail, turn]), [["pii", 2]])
         yield* hear("Please cancel order 1043, and find me a lamp under 100 euros")
@@ -315,5 +328,8 @@ describe("what the page shows", () => {
     assert.deepStrictEqual(take(one, { _tag: "ToolCallStarted", ...nested, params: {} }).items.map(brief), [
       "pay Pending"
     ])
+    // A denied call of an agent below never starts, and waits no longer.
+    const none = take(one, { _tag: "CallDenied", ...nested, reason: "no" })
+    assert.deepStrictEqual([none.items.map(brief), none.standing._tag], [["pay Pending"], "Running"])
   })
 })

@@ -15,7 +15,7 @@ export const Waiting = Schema.Struct({
   ...Approval.fields
 })
 
-/** All that awaits a decision: what a list before it had and this one hasn't is decided, or gone. */
+/** The whole list of what awaits a decision. What an earlier list had and this list lacks was decided, or is gone. */
 export const StreamedWaiting = Schema.Struct({
   id: CursorText,
   event: Schema.String,

@@ -1,5 +1,5 @@
 /**
- * What one role alone may do: who may not hears so whatever they sent.
+ * What only one role may do. Other callers are refused, whatever they sent.
  */
 import { Effect, Layer } from "effect"
 import { type Headers, HttpServerRequest } from "effect/http"

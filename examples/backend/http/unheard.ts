@@ -30,7 +30,7 @@ const responseOf = (status: number): string => {
   ].join("\r\n")
 }
 
-/** Lets a server answer them with problem documents. */
+/** Lets a server answer such requests with problem documents. */
 export const answer = (server: Server): Server => {
   /** The responses of a connection that aren't at their end. */
   const responses = new WeakMap<Duplex, Set<ServerResponse>>()

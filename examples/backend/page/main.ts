@@ -1,6 +1,6 @@
 /**
  * The page: the door where a token is asked for, the list of conversations, and the one that is open. A colleague sees what
- * awaits approval in place of a welcome, and only looks on in conversations.
+ * awaits approval in place of a welcome, and reads and decides in conversations, but writes nothing there.
  *
  * The address says which one is open, `#/<id>`, so that a reload and the browser's history come back to it. A token may
  * come in the address, `#token=…`: it is kept for this tab, and taken out of the address.

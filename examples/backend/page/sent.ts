@@ -21,7 +21,7 @@ const counts = ({ kind }: Item): boolean => kind !== "remark"
 /** How many items stand above what is sent now. */
 export const countOf = (items: ReadonlyArray<Item>): number => items.filter(counts).length
 
-/** Puts what wasn't sent where it was said, above all that came later, and what is being sent at the end. */
+/** Puts messages that failed where they were said, above all that came later, and puts messages that are being sent at the end. */
 export const place = (items: ReadonlyArray<Item>, sent: ReadonlyArray<Sent>): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
   let left = sent

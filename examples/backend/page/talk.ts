@@ -223,7 +223,7 @@ export const openTalk = (client: Client, id: string, { notice, onChange, onGone,
       )
     )
     if (isDone || closing.signal.aborted) return
-    // Somebody else may have decided, which no event tells while other calls wait.
+    // Somebody else may have decided meanwhile.
     shown = before
     void read()
   }

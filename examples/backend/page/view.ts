@@ -129,15 +129,6 @@ const changeSaid = (self: Shown, change: (said: Said) => Said): Shown => {
 
 const ended = (self: Shown, standing: Standing): Shown => ({ ...withoutOpen(self), standing, activity: none })
 
-const isUndecided = (item: Item): item is ToolCall =>
-  item.kind === "call" && (item.standing === "Pending" || item.standing === "Awaiting")
-
-/** A model is asked when no call is open: one that is shown as such was denied, which no event tells. */
-const denyUndecided = (self: Shown): Shown =>
-  self.items.some(isUndecided)
-    ? { ...self, items: self.items.map((item) => isUndecided(item) ? { ...item, standing: "Denied" } : item) }
-    : self
-
 /** Changes what is shown by an event of the agent in control. */
 const takeOwn = (self: Shown, event: ToldEvent): Shown => {
   const agent = event.path.at(-1) ?? self.agent
@@ -147,7 +138,7 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
       return event.input === undefined ? begun : add(begun, saidItem(`told ${self.made}`, event.input, undefined))
     }
     case "ModelCallStarted":
-      return { ...denyUndecided(self), activity: { _tag: "Thinking" } }
+      return { ...self, activity: { _tag: "Thinking" } }
     case "TextDelta":
       return write(self, agent, event.delta)
     case "ModelResponded": {
@@ -229,19 +220,27 @@ const takeOwn = (self: Shown, event: ToldEvent): Shown => {
 
 /** Changes what is shown by an event. */
 export const take = (self: Shown, event: ToldEvent): Shown => {
-  if (event._tag === "ApprovalRequested") {
-    return changeCall(self, event, { params: event.params, standing: "Awaiting" })
+  const isBelow = event.calls.length > 0
+  switch (event._tag) {
+    case "ApprovalRequested":
+      return changeCall(self, event, { params: event.params, standing: "Awaiting" })
+    case "CallApproved":
+    case "CallDenied": {
+      const shown = decided(self, event.callId, event._tag === "CallApproved" ? "approve" : "deny")
+      return isBelow ? settleBelow(shown, event) : shown
+    }
+    // What an agent below does is in the result of the call that it answers.
+    case "ToolCallStarted":
+    case "ToolCallSettled":
+      return isBelow ? settleBelow(self, event) : takeOwn(self, event)
+    default:
+      return isBelow ? self : takeOwn(self, event)
   }
-  // What an agent below does is in the result of the call that it answers.
-  if (event.calls.length > 0) {
-    return event._tag === "ToolCallStarted" || event._tag === "ToolCallSettled" ? settleBelow(self, event) : self
-  }
-  return takeOwn(self, event)
 }
 
 /**
- * Finds what had been written, when a conversation was read in the middle of an answer, from the events that its state is made
- * of: that holds whole answers alone.
+ * Finds what had been written when a conversation was read in the middle of an answer. The events have it, and the state doesn't: a state
+ * holds only whole answers.
  */
 export const catchUp = (self: Shown, event: ToldEvent): Shown => {
   if (event.calls.length > 0) return self
@@ -286,7 +285,7 @@ const settleBelow = (self: Shown, { callId }: { readonly callId: string }): Show
 export const awaiting = ({ items }: Shown): ReadonlyArray<ToolCall> =>
   items.filter((item): item is ToolCall => item.kind === "call" && item.standing === "Awaiting")
 
-/** A call that was decided here, as it is shown until that is told. */
+/** Shows that somebody approved or denied a call. The page shows its own decisions so before their events arrive. */
 export const decided = (self: Shown, callId: string, decision: "approve" | "deny"): Shown => {
   const items = self.items.map((item): Item =>
     item.kind === "call" && item.callId === callId

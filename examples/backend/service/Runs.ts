@@ -10,7 +10,7 @@ import { Store, type StoreFailed } from "../store/Store.ts"
 import * as Turns from "./Turns.ts"
 
 export class Runs extends Context.Service<Runs, {
-  /** Stands around each run: it takes its turns, tells of its failure, and counts as one. */
+  /** Wraps each run: the run takes turns with others, its failure is logged, and it is counted. */
   readonly around: (id: string) => <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Takes a tenant's request in, where there is room for it. */
   readonly take: <A, E, R>(
@@ -43,7 +43,7 @@ export const Around = Context.Reference<<A, E, R>(self: Effect.Effect<A, E, R>) 
 /** The service is shutting down: another instance, or the next one, can do it. */
 const closing = new Unavailable({ detail: "The service is shutting down", retryAfter: 5 })
 
-/** Whether nothing new has begun, nor may still begin without whoever asked for it. */
+/** Whether nothing new has begun, and nothing can begin any more after the caller has left. */
 const isRefused = (exit: Exit.Exit<Conversation.Begun, unknown>): boolean =>
   Exit.isSuccess(exit)
     ? !exit.value.isNew
@@ -63,7 +63,7 @@ const tellFailure = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
 /** Lets a run wait for its turn before each step. */
 export const turning = (turns: Turns.Turns): Agent.Observer => {
   let turn: Turns.Turn | undefined
-  // Nothing interrupts an observer, so that a run which waits is let go of here: it ends at once, and tells its end.
+  // An observer can't be interrupted, but this wait can: a run that is stopped while it waits ends at once, and tells its end.
   const take = Effect.asVoid(Effect.exit(Effect.interruptible(Effect.map(turns.take, (begun) => {
     turn = begun
   }))))

@@ -31,7 +31,7 @@ export interface NoRoom {
 /** Turns of one process. `patience` is how long a request may have to wait for its place, in milliseconds. */
 export const make = (patience: number) => {
   const runs = new Set<() => void>()
-  /** The requests that wait, by their tenants, whose turn it is first. */
+  /** The requests that wait, by tenant; the tenant whose turn is next comes first. */
   const requests = new Map<string, Set<() => void>>()
   const had = { turn: 0, place: 0 }
   /** How long it took of late until the next one got a place, in milliseconds, and when somebody did. */

@@ -18,7 +18,7 @@ const at = (state: AgentState.AgentState, calls: ReadonlyArray<string>): AgentSt
 const isEnd = (event: Event) =>
   event._tag === "RunCompleted" || event._tag === "RunFailed" || event._tag === "RunInterrupted"
 
-/** Gives events their states: by folding them over the state before the first, and to the last end the one that is known. */
+/** Gives each end of a run its state: the last end gets the known state, and any other the fold of the events before it. */
 export const toTrace = (
   events: ReadonlyArray<Event>,
   from: AgentState.AgentState,

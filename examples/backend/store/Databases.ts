@@ -19,7 +19,7 @@ export interface Patience {
   readonly statement: Duration.Duration
 }
 
-/** How much longer than a statement may take its answer may be on its way, in milliseconds. */
+/** How long an answer may be on its way, in milliseconds, beside the time that its statement may take. */
 const way = 1000
 
 /** Asks the server to end statements that take longer. What the address says itself stays. */

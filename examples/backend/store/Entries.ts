@@ -57,7 +57,7 @@ const eventsIn = (text: string): ReadonlyArray<Event> => {
 const takeEvent = (row: Row, event: Event): Row => {
   const { blocked, callId, calls, input, mode, replaced } = event
   switch (event._tag) {
-    // Decisions tell the calls of agents that are called, too.
+    // Decisions on calls of called agents count too.
     case "CallApproved":
     case "CallDenied":
       return { ...row, approvals: row.approvals.filter((approval) => approval.callId !== callId) }

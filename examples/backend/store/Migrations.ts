@@ -19,7 +19,8 @@ export const writable = "backend_writable"
 /**
  * - `running` is the key of the message that is being answered, and `events` how many events there were when it was taken or answered.
  * - `approvals` is what awaits approval, and `changes` what guardrails changed of what the user said, both as JSON.
- * - `full_at` is when a bucket is full again, and `asked` how long after the last request that would have been, both in milliseconds.
+ * - `full_at` is when a bucket is full again, and `asked` how long after the last request it would be full if that request was let through,
+ *   both in milliseconds.
  * - `is_fresh` is 1 while the title is made of the words that were said last, which a guardrail may still change.
  */
 const tables = Effect.gen(function*() {

@@ -118,7 +118,7 @@ const make = Effect.gen(function*() {
   const failedTo = (operation: string) => <A, E, R>(self: Effect.Effect<A, E, R>) =>
     Effect.mapError(Effect.tapError(self, outage.notice), (cause) => new StoreFailed({ operation, cause }))
 
-  /** Counts a tenant's runs alone, to the end of the transaction. Where there is one connection, a transaction always is alone. */
+  /** Locks the count of a tenant's runs until the transaction ends. Where there is one connection, a transaction always is alone. */
   const alone = (tenant: string) =>
     sql.onDialectOrElse({
       pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${tenant}, 0))`),

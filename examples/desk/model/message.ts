@@ -34,7 +34,7 @@ export interface Clause {
   readonly orders: ReadonlyArray<string>
 }
 
-/** Patterns look from each place to the end of a clause, so that one without an end is read in pieces. */
+/** Patterns search from each place to the end of a clause, so a very long clause is read in pieces of at most 500 characters. */
 const piecesOf = (words: string): ReadonlyArray<string> =>
   words.length <= 500 ? [words] : words.match(/.{1,500}(?!\S)|.{1,500}/gs) ?? []
 
@@ -45,7 +45,7 @@ const clausesOf = (text: string): ReadonlyArray<Clause> =>
     .filter((words) => words.trim() !== "")
     .map((words) => ({ words, wish: wishOf(words), orders: ordersOf(words) }))
 
-/** What the nearest of some clauses has, for each of them: one before it, itself included, or else one behind it. */
+/** For each clause, what `has` finds in it or in the last clause before it that has something, or else in the first one after it. */
 const nearest = <A>(
   clauses: ReadonlyArray<Clause>,
   has: (clause: Clause) => A | undefined

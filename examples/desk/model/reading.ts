@@ -48,7 +48,7 @@ const offers: ReadonlyArray<readonly [question: RegExp, wish: Wish, remedy?: Rem
   [/a replacement or a refund\?$/, "claim", "replacement"]
 ]
 
-/** Says which order a wish is about that names none: the one that was spoken of, or open which of several. */
+/** Says which order a wish is about that names none: the one that was spoken of. If there were several, they are the choice. */
 const referred = (orders: ReadonlyArray<string>): Pick<Task, "order" | "choice"> =>
   orders.length === 1 ? { order: orders[0]! } : orders.length > 1 ? { choice: orders } : {}
 
@@ -179,7 +179,7 @@ const readOn = ({ details }: Message, open: ReadonlyArray<Task>, before: Before 
     }
   })
 
-/** Whether a text may be the bare name of a thing: of one that there is, unless products are spoken of. */
+/** Whether a text may be the bare name of a thing: of one that the shop has, or of any if products were spoken of. */
 const isName = (text: string, before: Before | undefined): boolean =>
   (names(text) ||
     (before?.reading.tasks.some(({ wish }) => wish === "product") === true &&
