@@ -18,7 +18,7 @@ export const coloured: Style = { dim: paint(2, 22), good: paint(32, 39), bad: pa
 const asIs = (text: string): string => text
 export const plain: Style = { dim: asIs, good: asIs, bad: asIs, strong: asIs }
 
-/** Makes a text harmless for a terminal: control characters become their pictures, and marks that turn text around are removed. */
+/** Makes a text harmless for a terminal: it keeps no control characters but line breaks and tabs, and no marks that turn text around. */
 export const harmless = (text: string): string =>
   text
     .replace(/\p{Bidi_Control}/gu, "")

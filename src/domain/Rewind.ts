@@ -2,8 +2,8 @@
  * Going back to an earlier turn of a conversation, to continue from there as if the rest hadn't happened.
  *
  * The agent in control, the modes that were entered and what the run had used are as they were at that turn, as far as a state knows.
- * `steps`, `usage`, `models`, `logs` and the ids of calls aren't reset. Conversation settings and pieces of the prompt stay as they are,
- * except those of a mode that is undone.
+ * The state's own `steps`, `usage`, `models` and `logs`, and the ids of calls, aren't reset. Conversation settings and pieces of the prompt
+ * stay as they are, except those of a mode that is undone.
  *
  * @since 0.1.0
  */
@@ -68,8 +68,8 @@ const runOf = (self: AgentState, agent: string, turns: ReadonlyArray<Turn>): Age
  * Goes back to the first `count` turns of the conversation. The state can continue from there, whatever its status was.
  *
  * Modes that were entered later are undone, and a requested handoff or move between modes is withdrawn. The agent of the first removed
- * answer is in control. `steps`, `usage`, `models`, `logs` and the ids of calls aren't reset. Conversation settings and pieces of the prompt
- * stay as they are, except those of a mode that is undone. If `count` is the number of turns or more, only the status is derived anew.
+ * answer is in control. The state's own `steps`, `usage`, `models` and `logs`, and the ids of calls, aren't reset. Conversation settings
+ * and pieces of the prompt stay as they are, except those of a mode that is undone. If `count` is the number of turns or more, only the status is derived anew.
  *
  * @category combinators
  * @since 0.1.0

@@ -3,7 +3,7 @@
  *
  * The agents' own handoffs apply besides the group's policy. A group is a value without state: it serves any number of conversations at
  * once, and everything that runs an agent runs a group. When a conversation continues, the agent last in control answers, unless
- * `Agent.continueConversation` or `session.call` is given `control: "first"`.
+ * the run is given `control: "first"`, for example by `Agent.continueConversation` or `session.call`.
  *
  * **Example** (A desk)
  *

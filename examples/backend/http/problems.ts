@@ -77,7 +77,7 @@ const isTooLarge = (error: unknown): boolean =>
 /** What goes with every response: it is for whoever asked, for now, and of the type that it says. */
 export const common = { "cache-control": "no-store", "x-content-type-options": "nosniff" }
 
-/** The policy of pages that set no other one: they may load nothing and send nothing elsewhere, whatever they contain. */
+/** The policy of pages that set no other one: they load nothing from elsewhere, and their scripts connect to this service alone. */
 const policy = {
   "content-security-policy":
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"

@@ -10,7 +10,7 @@ import { Store, type StoreFailed } from "../store/Store.ts"
 import * as Turns from "./Turns.ts"
 
 export class Runs extends Context.Service<Runs, {
-  /** Wraps each run: the run takes turns with others, its failure is logged, and it is counted. */
+  /** Wraps each run: the run is counted and takes turns with others, and its failure is logged. */
   readonly around: (id: string) => <A, E, R>(run: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Takes a tenant's request in, where there is room for it. */
   readonly take: <A, E, R>(

@@ -26,7 +26,7 @@ type Start = (session: OpenSession) => From
 const asking = (input: Input, options: CallOptions | undefined): Start => ({ ref, roster }) =>
   ask(roster, input, { ...options, state: ref.value })
 
-/** Only a failure is reopened: a complete state has its answer, and stays as it is. */
+/** Only a failure is reopened: a complete state continues only if its answer doesn't fit, or a policy lets another agent follow. */
 const resuming: Start = ({ ref: { value }, roster }) => ({
   ...goOn(roster, value),
   isReopened: value.status._tag === "Failed"
