@@ -58,7 +58,7 @@ export type Values = Settings["Service"]
 /** The greatest number that a limit can be. */
 const unlimited = Number.MAX_SAFE_INTEGER
 
-/** The shortest time that a setting accepts for which none would make no sense. */
+/** The shortest time that settings accept for which a time of 0 makes no sense. */
 const often = "10 millis"
 
 /** Reads the address of a Postgres. */

@@ -1,7 +1,7 @@
 /**
  * How a group picks the agent that begins a run.
  *
- * A picker is asked when a conversation begins, and when a run that continues one is given `control: "first"`. It isn't asked if the input is
+ * A picker is asked when a conversation begins, also in a session, and when a run that continues one is given `control: "first"`. It isn't asked if the input is
  * rejected, or while calls or a handoff are open. It sees the conversation with the new words of the user, and how the last run ended. A
  * `HandoffPolicy` says how the agents continue from there.
  *

@@ -625,7 +625,10 @@ describe("A context window", () => {
     assert.include(message(() => ContextWindow.make({ maxTurns: 1.5 })), "is 1.5, not a whole number")
     assert.include(message(() => ContextWindow.make({ maxTokens: Number.NaN })), "is NaN")
     assert.include(message(() => ContextWindow.make({ maxTurns: 2, reserve: -1 })), "\"reserve\"")
-    assert.include(message(() => ContextWindow.recentTurns(-1)), "from 0 on")
+    assert.include(
+      message(() => ContextWindow.recentTurns(-1)),
+      "is recentTurns(-1), whose count isn't a whole number from 0 on"
+    )
     for (const reserve of [100, 101]) {
       assert.strictEqual(
         message(() => ContextWindow.make({ maxTokens: 100, reserve })),

@@ -5,7 +5,7 @@ import { EntityProxy, Sharding, TestRunner } from "effect/cluster"
 import { SchemaBinary } from "effect/encoding"
 import { RpcSchema } from "effect/rpc"
 import { TestClock } from "effect/testing"
-import { Agent, type AgentState, Group, Session, StopWhen, ToolPolicy } from "troupe"
+import { Agent, AgentPicker, type AgentState, Group, Session, StopWhen, ToolPolicy } from "troupe"
 import { Conversation, ConversationStore } from "troupe/cluster"
 import { MockModel, MockResponse } from "troupe/testing"
 import { slowToLook } from "./runners.ts"
@@ -94,10 +94,14 @@ describe("A conversation", () => {
     }).pipe(withDesk()))
 
   it.live("is held by a group as by an agent", () => {
-    const Grouped = Conversation.make("Desk", Group.make({ clerk }, { start: "clerk" }))
+    // Its picker chooses who answers the first message, and nobody after that.
+    const start = AgentPicker.match([[/send/, "clerk"]], "greeter")
+    const Grouped = Conversation.make("Desk", Group.make({ greeter: Agent.make("greeter"), clerk }, { start }))
     return Effect.gen(function*() {
       const chat = (yield* Grouped.client)("1")
       assert.strictEqual((yield* chat.say("send 2")).text, "sent 2")
+      assert.strictEqual((yield* chat.say("Thanks")).text, "You said Thanks.")
+      assert.deepStrictEqual((yield* chat.state).trail, ["clerk"])
     }).pipe(withDesk(done, Grouped))
   })
 

@@ -84,7 +84,7 @@ describe("Conversation.merge", () => {
     assert.deepStrictEqual([error._tag, error.common, error.left, error.right], ["Diverged", 2, 1, 2])
     assert.strictEqual(
       error.message,
-      "Both conversations continued after turn 2, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
+      "Both conversations continued after the 2 turns that they share, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
     )
   })
 

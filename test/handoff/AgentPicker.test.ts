@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Context, Data, Effect, Layer, Schema } from "effect"
 import { AiError, DecisionModel } from "effect/ai"
-import { AgentPicker, AgentStatus, Conversation, HandoffPolicy } from "troupe"
+import { KeyValueStore } from "effect/persistence"
+import { Agent, AgentPicker, AgentState, AgentStatus, Conversation, Group, HandoffPolicy, Mode, Session } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { deciding } from "../agent/deciding.ts"
 
@@ -257,4 +258,90 @@ describe("AgentPicker", () => {
         assert.strictEqual(yield* Effect.provide(AgentPicker.pick(alone, ask("Hello")), die), "triage")
       }))
   })
+})
+
+describe("A group with a picker", () => {
+  const says = (name: string) => MockModel.make(() => `I am ${name}.`)
+  const model = MockModel.layer(
+    MockModel.byAgent({ triage: says("triage"), billing: says("billing"), tech: says("tech") })
+  )
+  const form = Mode.make("form", { enter: () => Effect.void })
+  const group = Group.make({
+    triage: Agent.make("triage"),
+    billing: Agent.make("billing"),
+    tech: Agent.make("tech", { modes: [form] })
+  }, { start: AgentPicker.match([[/invoice/i, "billing"]], "tech") })
+  const withStore = Effect.provide(Layer.fresh(Layer.merge(model, KeyValueStore.layerMemory)))
+  const texts = (states: ReadonlyArray<AgentState.AgentState>) => states.map((state) => AgentState.text(state))
+
+  it.effect("picks who answers the first input of a session, and not who answers the next", () =>
+    Effect.gen(function*() {
+      const session = yield* Session.make(group)
+      const states = [yield* session.call("My invoice"), yield* session.call("It crashes")]
+      assert.deepStrictEqual(texts(states), ["I am billing.", "I am billing."])
+      assert.deepStrictEqual(states[1]?.trail, ["billing"])
+      assert.strictEqual(AgentState.text(yield* session.call("It crashes", { control: "first" })), "I am tech.")
+    }).pipe(Effect.scoped, Effect.provide(model)))
+
+  it.effect("picks in a session that is opened again before anybody said anything", () =>
+    Effect.gen(function*() {
+      const tech = Group.make({
+        triage: Agent.make("triage", { modes: [form] }),
+        tech: Agent.make("tech", { modes: [form] })
+      }, {
+        start: AgentPicker.always("tech")
+      })
+      const open = Session.make(tech, { store: Session.store("s1") })
+      const before = yield* Effect.scoped(Effect.flatMap(open, (session) => session.enterMode("form")))
+      assert.deepStrictEqual([before.agent, before.conversation.turns], ["triage", []])
+      const after = yield* Effect.scoped(Effect.flatMap(open, (session) => session.call("It crashes")))
+      assert.deepStrictEqual([after.agent, AgentState.text(after), after.modes.map(({ name }) => name)], [
+        "tech",
+        "I am tech.",
+        ["form"]
+      ])
+    }).pipe(withStore))
+
+  it.effect("picks for a state without turns, unless the agent in control is asked for", () =>
+    Effect.gen(function*() {
+      const state = AgentState.make("triage")
+      const states = [
+        yield* Agent.settle(group, "My invoice", { state }),
+        yield* Agent.continueConversation(group, state, "My invoice"),
+        yield* Agent.continueConversation(group, state, "My invoice", { control: "current" })
+      ]
+      assert.deepStrictEqual(texts(states), ["I am billing.", "I am billing.", "I am triage."])
+      // Without a picker, the state says who begins.
+      const fixed = Group.make({ triage: Agent.make("triage"), tech: Agent.make("tech") }, { start: "triage" })
+      assert.deepStrictEqual(
+        texts([yield* Agent.continueConversation(fixed, AgentState.make("tech"), "My invoice")]),
+        ["I am tech."]
+      )
+    }).pipe(Effect.provide(model)))
+
+  it.effect("picks again if the first input was refused", () =>
+    Effect.gen(function*() {
+      const short = Group.make({ triage: Agent.make("triage"), tech: Agent.make("tech", { maxInputLength: 10 }) }, {
+        start: AgentPicker.make(({ text }) => text.length > 10 ? "tech" : "triage"),
+        name: "short"
+      })
+      const session = yield* Session.make(short)
+      yield* Effect.flip(session.call("far too long for tech"))
+      assert.deepStrictEqual((yield* session.state).conversation.turns, [])
+      assert.strictEqual(AgentState.text(yield* session.call("Hi")), "I am triage.")
+    }).pipe(Effect.scoped, Effect.provide(model)))
+
+  it.effect("lets the agent in control continue after a choice that couldn't be made, or picks again if it is asked to", () =>
+    Effect.gen(function*() {
+      let isDown = true
+      const moody = Group.make({ triage: Agent.make("triage"), tech: Agent.make("tech") }, {
+        start: AgentPicker.make(() => isDown ? Effect.fail(new Lost()) : Effect.succeed("tech" as const)),
+        name: "moody"
+      })
+      const session = yield* Session.make(moody)
+      assert.instanceOf(yield* Effect.flip(session.call("Hi")), Lost)
+      isDown = false
+      assert.strictEqual(AgentState.text(yield* session.call("Hello?")), "I am triage.")
+      assert.strictEqual(AgentState.text(yield* session.call("Hello?", { control: "first" })), "I am tech.")
+    }).pipe(Effect.scoped, Effect.provide(model)))
 })

@@ -302,7 +302,7 @@ describe("A cassette", () => {
       const missing = yield* Effect.flip(
         Agent.run(stranger, "Hello").pipe(Cassette.orFail, Effect.provide(player(path)))
       )
-      assert.include(missing.message, "which has none, and others for weather:\nuser: Hello")
+      assert.include(missing.message, "which has none like it (agents on it: weather):\nuser: Hello")
       const left = yield* Effect.flip(Cassette.assertDrained.pipe(Cassette.orFail, Effect.provide(player(path))))
       assert.strictEqual(
         left.message,

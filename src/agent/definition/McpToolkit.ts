@@ -234,7 +234,8 @@ const namesOf = (tools: ReadonlyArray<McpSchema.Tool>, prefix: string): Readonly
  *   and no words, its JSON is the text. With images or other files, the result is a list, and the model gets the texts and files by
  *   `toModelOutput`.
  * - If the server reports an error, the model reads the server's words. If the request fails, it reads a sentence.
- * - Letters that providers don't accept in names of tools become `_`. A name that would be too long, or equal to another, gets another end.
+ * - In names of tools, letters lose their accents, and spaces and signs become `_`. A name gets another end if more is lost, as in other
+ *   scripts, or if it is too long or equal to another.
  * - The server's hints that a tool only reads, may destroy something, or may be repeated become annotations of `Tool`, such as
  *   `Tool.Idempotent`, which lets the `retry` of a `ToolPolicy` repeat a call that timed out.
  *

@@ -165,8 +165,8 @@ export const cost = (
 }
 
 /**
- * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. Handoffs, denied calls, and
- * calls that the provider runs don't count. The calls of the model's last answer are still run.
+ * Fails a run with `BudgetExceeded` when `calls` calls of the tool `name`, or of all tools, have their results. Handoffs that are carried
+ * out, denied calls, and calls that the provider runs without an approval don't count. The calls of the model's last answer are still run.
  *
  * Throws `InvalidName` if the name is empty, and `InvalidLimit` unless `calls` is a whole number from 0 on or `Infinity`.
  *

@@ -45,7 +45,7 @@ export const fromInternals = <On extends Subject, Value, E, R>(
 export interface Options<On extends Subject> {
   /**
    * What it judges; `"text"` by default, which fits every stage. It gets the whole text of an input or an answer, and each string in
-   * parameters, results, handoffs and answers with a schema, including keys of objects that no schema declares.
+   * parameters, results, handoffs and answers with a schema. It gets keys of objects too, except keys that a schema declares.
    */
   readonly on?: On | undefined
   /**

@@ -34,22 +34,29 @@ export interface FromOptions {
   /** The state whose conversation the input continues; by default a new conversation begins. */
   readonly state?: AgentState | undefined
   /**
-   * Who answers: `"current"`, the default, is the agent last in control. `"first"` is the agent that begins conversations; in a group with
-   * a picker, the one that is picked. While calls or a handoff are open, or if that agent lacks an entered mode, the agent in control answers.
+   * Who answers: `"current"` is the agent in control. `"first"` is the agent that begins conversations; in a group with a picker, the one
+   * that is picked. By default `"first"` in a group with a picker whose conversation has no turns yet, else `"current"`. While calls or a handoff are open, or if that agent lacks an entered mode, the agent in control answers.
    */
   readonly control?: "current" | "first" | undefined
 }
 
+/**
+ * Which agent answers, if a program doesn't say so. A state without turns names an agent although nobody was in control yet: a session has
+ * such a state before its first run. So a picker is asked then.
+ */
+const usualControl = ({ picker }: Roster, { conversation }: AgentState): "current" | "first" =>
+  picker !== undefined && conversation.turns.length === 0 ? "first" : "current"
+
 /** Without a state, a run starts a new conversation. */
 export const startOf = (
-  { first }: Roster,
+  roster: Roster,
   { beside, input, state }: Runnable.From,
   options?: Pick<FromOptions, "control" | "systemMessage">
 ): From => ({
-  state: state ?? make(first.name, { systemMessage: options?.systemMessage }),
+  state: state ?? make(roster.first.name, { systemMessage: options?.systemMessage }),
   input,
   beside,
-  isPicked: state === undefined || options?.control === "first"
+  isPicked: state === undefined || (options?.control ?? usualControl(roster, state)) === "first"
 })
 
 const isState = (from: unknown): from is AgentState => Predicate.hasProperty(from, "conversation")

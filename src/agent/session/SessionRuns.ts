@@ -17,7 +17,7 @@ import { nestedOrAlone, type OpenSession, operation } from "./OpenSession.ts"
 import * as OperationQueue from "./OperationQueue.ts"
 import type { SessionReceiver } from "./SessionReceiver.ts"
 
-/** Options of a call: which agent answers; by default the one last in control. */
+/** Options of a call: which agent answers; by default the one in control, or at the beginning the one that the group's picker picks. */
 export type CallOptions = Pick<FromOptions, "control">
 
 /** Chooses what a run starts from, once the operations before it are done. */

@@ -143,8 +143,8 @@ export const load = (id: string): Effect.Effect<AgentState | undefined, SessionE
 
 /**
  * Removes what is stored under an id. A session that is open on it fails with `StoreConflict` from then on. Does nothing if nothing is
- * stored. If the value under the id itself can't be read, only that is removed: the values of its log stay, since nothing else names their
- * keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store can't read or remove it. What was removed in part can't
+ * stored. If the value under the id can't be read as a session's, only that value is removed: a session's log stays, since nothing else
+ * names its keys, which begin with the id and `#`. Fails with `StoreUnavailable` if the store itself fails. What was removed in part can't
  * be read any more, and a second `remove` removes the rest.
  *
  * @category stores

@@ -93,8 +93,8 @@ export const entryKey = (id: string, log: string, revision: number): string => `
 export const chunkKey = (id: string, log: string, at: number): string => `${baseKey(id, log)}#${at}c`
 
 /**
- * Checks whether a value that a session writes under a key may change the state that readers find: entries with events and the base of
- * a log do. The head, chunks and an entry that names the next log don't. A store that keeps something beside the state must update it with
+ * Checks whether a value that a session writes under a key may change the state that readers find. Values with new events do, and so
+ * does the whole state with which a log begins. Values that only say which log is read or comes next, and copies of earlier events, don't. A store that keeps something beside the state must update it with
  * each value for which this returns `true`, and with no other.
  *
  * @category guards

@@ -30,8 +30,11 @@ export class InvalidWindow extends ErrorClass<InvalidWindow>("troupe/agent/Conte
 /** Shows what should be a number. */
 export const shown = (value: unknown): string => typeof value === "number" ? String(value) : kindOf(value)
 
+/** Checks whether a number is a whole one from `minimum` on. */
+export const isLimit = (value: number, minimum: 0 | 1): boolean => value >= minimum && Number.isInteger(value)
+
 /** Returns a limit, or throws `InvalidWindow` unless it is a whole number from `minimum` on. */
 export const limitOf = (option: InvalidWindow["option"], value: number, minimum: 0 | 1): number => {
-  if (value >= minimum && Number.isInteger(value)) return value
+  if (isLimit(value, minimum)) return value
   throw new InvalidWindow({ option, issue: `is ${shown(value)}, not a whole number from ${minimum} on` })
 }

@@ -9,7 +9,7 @@ import * as Wanted from "../../domain/Wanted.ts"
 import * as Choosing from "../../domain/window/Choosing.ts"
 import type { Room, WindowTurn } from "../../domain/window/WindowTurn.ts"
 import type { Step } from "../definition/window/WindowType.ts"
-import { InvalidWindow, limitOf, shown } from "./InvalidWindow.ts"
+import { InvalidWindow, isLimit, shown } from "./InvalidWindow.ts"
 
 const TypeId = "~troupe/agent/ContextWindow/Strategy"
 
@@ -90,8 +90,11 @@ export const middleOut: Strategy = choosing(Choosing.middleOut)
  * @category strategies
  * @since 0.1.0
  */
-export const recentTurns = (count: number): Strategy =>
-  choosing(Choosing.recentTurns(limitOf("strategy", count, 0)), true)
+export const recentTurns = (count: number): Strategy => {
+  if (isLimit(count, 0)) return choosing(Choosing.recentTurns(count), true)
+  const issue = `is recentTurns(${shown(count)}), whose count isn't a whole number from 0 on`
+  throw new InvalidWindow({ option: "strategy", issue })
+}
 
 /**
  * Sends a marker in place of results of calls, those of the oldest turns first, until `maxTokens` holds. The model sees what it called, and

@@ -32,8 +32,8 @@ export const Step = Schema.TaggedUnion({
   /** An agent has stopped without an answer; `isTold` says whether it has taken its input in. */
   PlaceStopped: { place: Schema.String, isTold: Schema.Boolean },
   /**
-   * The run of an agent has ended, and its answer doesn't fit or wasn't read; its conversation had so many events then. If the answer still
-   * doesn't fit, its input is said again next, because a run that has ended can't be continued.
+   * The run of an agent is `Complete`, and its answer doesn't fit the agent's `output`, isn't JSON, or wasn't read. `events` is how many events
+   * its conversation had then. If the answer still can't be used, the agent is told its input again.
    */
   PlaceUnanswered: { place: Schema.String, events: Schema.Int },
   /** An effect that isn't `idempotent` has failed. */

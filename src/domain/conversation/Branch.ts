@@ -8,6 +8,7 @@ import { dual } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { counted } from "../Described.ts"
 import { ErrorClass } from "../ErrorClass.ts"
 import type * as Part from "../Part.ts"
 import type { Assistant, AssistantPart, Call, Conversation, Turn } from "../StateSchema.ts"
@@ -127,7 +128,9 @@ export class Diverged extends ErrorClass<Diverged>("troupe/domain/Conversation")
     right: Schema.Int
   },
   ({ common, left, right }) =>
-    `Both conversations continued after turn ${common}, the original by ${left} and the fork by ${right} turns: merge with \`onDiverged: "append"\` to keep both`
+    `Both conversations continued after the ${
+      counted(common, "turn")
+    } that they share, the original by ${left} and the fork by ${right} turns: merge with \`onDiverged: "append"\` to keep both`
 ) {}
 
 /**
@@ -164,7 +167,7 @@ export interface MergeOptions {
  * const meanwhile = Conversation.appendUser(draft, "Never mind.")
  * const failed = Conversation.merge(meanwhile, fork)
  * Result.isFailure(failed) && failed.failure.message
- * // => "Both conversations continued after turn 2, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
+ * // => "Both conversations continued after the 2 turns that they share, the original by 1 and the fork by 2 turns: merge with `onDiverged: \"append\"` to keep both"
  *
  * const both = Conversation.merge(meanwhile, fork, { onDiverged: "append" })
  * Result.isSuccess(both) && both.success.turns.map(Conversation.textOf)

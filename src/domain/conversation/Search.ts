@@ -26,7 +26,7 @@ export const filter: {
 /**
  * Returns the last `n` turns, or all if there are fewer.
  *
- * `truncate` makes a conversation of them, which doesn't begin with the answer to a question that was cut.
+ * `truncate` makes a conversation of them: it drops answers at its beginning whose question was cut, unless nothing else would be left.
  *
  * @category getters
  * @since 0.1.0

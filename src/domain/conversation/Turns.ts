@@ -364,8 +364,9 @@ export const count = (self: Conversation): number => self.turns.length
 /**
  * Keeps the last `n` turns.
  *
- * A conversation shouldn't begin with the answer to a question that was cut. So the turns before the first user turn, summary or feedback
- * with words or a file are dropped too, and fewer than `n` turns may remain. If there is no such turn, all `n` stay. If any turn is
+ * A conversation shouldn't begin with the answer to a question that was cut. So the turns before the first question are dropped too, and
+ * fewer than `n` turns may remain. A question is a user turn with words or a file, or a summary or feedback with words. If there is no
+ * question, all `n` stay. If any turn is
  * dropped, `summaries` are too.
  *
  * @category combinators

@@ -29,8 +29,8 @@ export interface AgentOptions<out Name, in Input, in E, out RetryE, out RetryR, 
  * Makes a node of an agent or a group. An agent needs such a node only for another name, an input that isn't text, or a policy.
  *
  * Without options the node is what the agent itself is in a plan: its input is text, and its output is the answer, a text or, with an
- * `output` schema, the decoded value. Each attempt begins a conversation, and fails with the error of the agent's run or with `NoAnswer`. A
- * group's type has no name, so a group needs the option `name`. Throws `InvalidLimit` for a `timeout` that isn't a duration above 0, and
+ * `output` schema, the decoded value. Each attempt begins a new conversation, except on a cluster, where attempts continue the one
+ * conversation of the node. If an attempt fails, its error is that of the agent's run, or `NoAnswer`. A group's type has no name, so a group needs the option `name`. Throws `InvalidLimit` for a `timeout` that isn't a duration above 0, and
  * `Handoff.MissingAgent` if the agent is `undefined`.
  *
  * @category constructors

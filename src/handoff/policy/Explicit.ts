@@ -55,7 +55,7 @@ export const explicit = <
 export const explicitAll = <const Target extends string = never, const From extends string = never>(
   targets: { readonly [toolName: string]: Target },
   options?: {
-    /** The agents that may hand over; all but each target by default. */
+    /** The agents that may hand over. By default, each handoff is offered to all agents but its own target. */
     readonly from?: ReadonlyArray<From> | undefined
   }
 ): HandoffPolicy<Target | From> =>

@@ -20,8 +20,8 @@ import { assistantOf, type Legalize, legalized, turnOf, type TurnOptions, turnsO
  *
  * **Details**
  *
- * - `statuses` are the statuses that there may be, all by default. A state with open calls is `WaitingForTools` or `Failed`: without the
- *   first in `statuses`, only failed states have open calls. If the other options allow no calls (as with `maxTurns: 1`, unless `anyOrder`
+ * - `statuses` are the statuses that there may be, all by default. A state with open calls is `WaitingForTools` or `Failed`. If
+ *   `statuses` lacks `WaitingForTools`, only failed states have open calls. If the other options allow no calls (as with `maxTurns: 1`, unless `anyOrder`
  *   is set), a state is `InProgress` instead of `WaitingForTools`.
  * - `maxModes` is how many modes may be entered, 3 by default.
  * - `depth` is how deep called agents may be nested in open calls, 1 by default; with 0 there are none.

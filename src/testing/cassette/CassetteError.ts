@@ -66,7 +66,7 @@ export class CassetteExhausted
 {
   override get message(): string {
     const there = this.recorded === 0
-      ? `has none, and others for ${this.others.length === 0 ? "nobody" : this.others.join(", ")}`
+      ? `has none like it (agents on it: ${this.others.length === 0 ? "none" : this.others.join(", ")})`
       : `has ${this.recorded} only`
     return `${this.request} isn't on the tape "${this.tape}", which ${there}:\n${this.asked}`
   }

@@ -68,7 +68,7 @@ class Reel<Entry extends Asking> {
 
   /** Returns the names of all agents. */
   get agents(): ReadonlyArray<string> {
-    return Object.values(this.#all).map(([entry]) => entry.path.join("/") || "nobody")
+    return Object.values(this.#all).map(([entry]) => entry.path.join("/") || "no agent")
   }
 
   /** Returns all that is left. */

@@ -74,8 +74,8 @@ const nextOf = (request: MockRequest): ReadonlyArray<Tool.Any> => {
  *
  * **When to use**
  *
- * Use to see whether an agent works with its tools, before you write a script. A handler that rejects its parameters doesn't fail the
- * run: look at the results of its calls.
+ * Use to see whether an agent works with its tools, before you write a script. If the handler of a tool rejects the parameters, the
+ * run doesn't fail: look at the results of the calls.
  *
  * **Details**
  *

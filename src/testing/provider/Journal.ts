@@ -27,8 +27,8 @@ export type Outcome = "pending" | "sent" | "cut" | "hanging" | "aborted"
  * **Details**
  *
  * - `number` counts the requests from 1. `protocol` is `undefined` if no model is served at the path.
- * - `by` says in words what answered, such as a handler, a step of a chain, a status of the option `status`, a refusal, the fallback, or
- *   nobody. `step` is the place of the step.
+ * - `by` says in words what answered, such as a handler, a step of a chain, a status of the option `status`, a refusal, the fallback
+ *   (the last text of the user, if nothing else answers), or nobody. `step` is the place of the step.
  * - `miss` says why no script answered the request, or why its chain didn't and the handler answered instead.
  * - `warnings` say what is wrong in the instruction chain that it carries, and which parts of the response the protocol has no place for.
  * - `asked` is what the request asks for, if the provider accepts it, and `response` what the script answers. `status` is missing until

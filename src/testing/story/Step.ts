@@ -23,8 +23,8 @@ type WithoutEnvelope<E> = E extends AgentEvent ? Omit<E, keyof Envelope> & Parti
 /**
  * An event of a story. The fields that a story can fill in may be left out.
  *
- * By default, `path` and `calls` are those of the agent whose steps these are, and `step` is its `run.iteration`. `run` is `""`, `at` is
- * the time that has passed in the story, and `sequence` is counted.
+ * By default, `path` and `calls` are those of the agent that the story is about, or of the called agent in `inCall`, and `step` is the
+ * `run.iteration` of that agent. `run` is `""`, `at` is the time that has passed in the story, and `sequence` is counted.
  *
  * @category models
  * @since 0.1.0
@@ -282,8 +282,8 @@ export const giveFailure = (callId: string, reason: string): Step => ({
 })
 
 /**
- * Lets the target of the requested handoff take over. The whole conversation crosses, and no mode is left. The story fails if no handoff is
- * requested.
+ * Lets the target of the requested handoff take over. The whole conversation crosses, and entered modes stay entered. The story fails if no
+ * handoff is requested.
  *
  * @category steps
  * @since 0.1.0

@@ -54,11 +54,11 @@ const refused: ReadonlyArray<readonly [make: () => unknown, message: string]> = 
   [() => Guardrail.profanity({ words: [undefined as never] }), `"words" of the guardrail "profanity" is undefined`],
   [
     () => Guardrail.topic({ deny: { health: [""] } }),
-    `"deny" of the guardrail "topic" is "", not words that each have`
+    `"deny.health" of the guardrail "topic" is "", not words that each have`
   ],
   [
     () => Guardrail.topic({ allow: { health: "pills" as never } }),
-    `"allow" of the guardrail "topic" is "pills", not a list`
+    `"allow.health" of the guardrail "topic" is "pills", not a list`
   ],
   [() => Guardrail.topic({}), `"deny" of the guardrail "topic" is undefined, not a record of topics`],
   [

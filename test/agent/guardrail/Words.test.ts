@@ -147,7 +147,7 @@ describe("A topic", () => {
 
   it("has words", () => {
     assert.throws(() => Guardrail.topic({}), /"deny" of the guardrail "topic" is undefined, not a record of topics/)
-    assert.throws(() => Guardrail.topic({ deny: { health: [] } }), /"deny" of the guardrail "topic" is empty/)
+    assert.throws(() => Guardrail.topic({ deny: { health: [] } }), /"deny.health" of the guardrail "topic" is empty/)
   })
 })
 

@@ -22,8 +22,8 @@ export interface Guardrails<Output = unknown> {
    */
   readonly input?: ReadonlyArray<AnyAt<"input", Values["input"]>> | undefined
   /**
-   * On the agent's answers. Guardrails on text also judge reasoning and text beside calls; what they refuse there is left out, and the run
-   * continues.
+   * On the agent's answers. Guardrails on text also judge text beside calls, and all reasoning; what they refuse there is left out, and the
+   * run continues.
    */
   readonly output?: ReadonlyArray<AnyAt<"output", Output>> | undefined
   /** On the parameters of calls, except handoffs, `final_answer`, and calls that the provider has run. */

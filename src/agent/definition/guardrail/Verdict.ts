@@ -79,8 +79,8 @@ export const warn = (reason: string): Warn => ({ _tag: "Warn", reason })
  * Tells the model what is wrong, and lets it try again.
  *
  * An answer goes back as often as the agent's `outputRetries` says, and is blocked after that. A call, a result or a model's handoff is a
- * failed call with the feedback as its result. What a user said can't be tried again, so it is blocked; so are text beside calls and a
- * handoff that a policy decided.
+ * failed call with the feedback as its result; but if the result is the error of a tool in `fatal`, the run fails with `GuardrailBlocked`.
+ * What a user said can't be tried again, so it is blocked; so are text beside calls and a handoff that a policy decided.
  *
  * @category verdicts
  * @since 0.1.0

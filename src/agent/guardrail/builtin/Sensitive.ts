@@ -23,7 +23,7 @@ import { type Action, guard } from "./Found.ts"
  * | `ip` | an IPv4 address, or a global, local or multicast IPv6 one, but none that every host has (`127.0.0.1`) and no `version 1.2.3.4` |
  *
  * Digits of other scripts, wide digits, long dashes and invisible characters make no difference. The groups of cards and accounts may stand
- * on several lines, unless more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
+ * on several lines; those of a card aren't found if more such groups stand above or below. A number that is part of a longer one isn't found, nor is one spelt in
  * words or with other text within it. Masking replaces each finding by `[redacted card]` and the like. It changes nothing else, unless a
  * text is made to hide findings in a chain: then the text next to them is masked too.
  *

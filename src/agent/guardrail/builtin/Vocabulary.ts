@@ -50,7 +50,7 @@ const detectorOf = (option: string, topics: Topics | undefined) =>
   topics &&
   wordDetector(
     Object.entries(optionOf("topic", option, topics, hasTopics, "a record of topics")).map(([name, words]) =>
-      [name, wordsOption("topic", option, words)] as const
+      [name, wordsOption("topic", `${option}.${name}`, words)] as const
     )
   )
 

@@ -53,7 +53,7 @@ const beginnings =
 type Provider = keyof typeof providers
 
 /**
- * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a signed or encrypted JSON web token, a password, or another
+ * A kind of secret: a key of a provider, a private key (PEM, OpenSSH, PGP), a JSON web token, a password, or another
  * token, which is known by its name or looks random.
  *
  * @category models
