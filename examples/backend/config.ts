@@ -58,7 +58,7 @@ export type Values = Settings["Service"]
 /** The greatest number that a limit can be. */
 const unlimited = Number.MAX_SAFE_INTEGER
 
-/** The shortest time that settings accept for which a time of 0 makes no sense. */
+/** The shortest time that a setting accepts if a time of 0 makes no sense for it. */
 const often = "10 millis"
 
 /** Reads the address of a Postgres. */

@@ -71,7 +71,7 @@ const formsWithText = (takes: Takes): Forms => {
 export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
 
 /** A file by address, before it may be replaced: its message in specification 4, and the place of the message. */
-interface Addressed {
+export interface Addressed {
   readonly at: number
   readonly message: LanguageModelV4Message
 }

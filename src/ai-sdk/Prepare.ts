@@ -111,12 +111,14 @@ const withDownloads = (
 ): Effect.Effect<Prepared, AiError.AiError> => {
   const { model, patience, prompt } = call
   const complete = (): Prepared => ({ ...call, prompt: CallPrompt.complete(prompt) })
-  const missing = download === undefined ? [] : prompt.addressed.filter(({ at, message }) => {
-    const known = downloaded.get(message)
-    if (known !== undefined) prompt.messages[at] = known
-    return known === undefined
-  })
-  if (download === undefined || missing.length === 0) return Effect.succeed(complete())
+  if (download === undefined) return Effect.succeed(complete())
+  const missing: Array<CallPrompt.Addressed> = []
+  for (const addressed of prompt.addressed) {
+    const known = downloaded.get(addressed.message)
+    if (known === undefined) missing.push(addressed)
+    else prompt.messages[addressed.at] = known
+  }
+  if (missing.length === 0) return Effect.succeed(complete())
   // A provider may have to be asked which addresses it fetches.
   const supported = attempt(method, patience, () => Promise.resolve(model.supportedUrls), { isWhole: true })
   return Effect.flatMap(supported, (supported) => {
