@@ -115,8 +115,8 @@ const reserveOf = (reserve: number, maxTokens: number): number => {
  * Makes a context window, for the `contextWindow` of an agent.
  *
  * Throws `InvalidWindow` if a limit isn't a whole number of at least 1, `reserve` isn't a whole number from 0 to below `maxTokens`, or
- * `target` isn't above 0 and up to 1. Throws it too if there is no limit and the strategy sets none, because such a window would never do
- * anything, and if `count` returns something else than a number of at least 0. If `count` does that in a run, or a function as
+ * `target` isn't above 0 and up to 1. Throws it too if there is no limit, unless the strategy is `recentTurns` or a function or contains one,
+ * because such a window would never do anything; and if `count` returns something else than a number of at least 0. If `count` does that in a run, or a function as
  * `maxTokens` returns no number, the run dies with the error.
  *
  * @category constructors

@@ -69,7 +69,7 @@ export const issueOf = (ending: Ending, { calls, isSpeaking }: Come): AiError.Ai
   if (calls > 0) return undefined
   if (ending.finishReason.unified === "tool-calls") {
     return new AiError.InvalidOutputError({
-      description: "The answer ended with calls, but none of them names a tool"
+      description: "The answer ended with calls, by its finish reason, but has none"
     })
   }
   if (isSpeaking) return undefined

@@ -52,7 +52,8 @@ export interface Keyed {
  *
  * If the caller of a message is interrupted, the run continues. If the run fails, the answer says so. A method fails with
  * `ConversationError` if nothing could be done. Its `reason` is one that the method names, `WaitsForItself` if the conversation's own run
- * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued.
+ * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued. A plan or a dialogue that
+ * is still being forked fails with `ForkUnfinished`.
  *
  * @category models
  * @since 0.1.0
@@ -105,7 +106,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if it has another answer. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if the message was answered before that. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
   /**

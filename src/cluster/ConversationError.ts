@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import { ParametersRejected, ResultRejected } from "../agent/session/SessionError.ts"
 import { NotAwaitingApproval } from "../domain/Approval.ts"
 import { NotAwaitingResult } from "../domain/DeferredResult.ts"
-import { listOf } from "../domain/Described.ts"
 import { ErrorClass } from "../domain/ErrorClass.ts"
 import { Missing } from "./Definition.ts"
 
@@ -23,9 +22,9 @@ export class DefinitionChanged extends ErrorClass<DefinitionChanged>("troupe/clu
   missing: Schema.Array(Missing)
 }, ({ id, missing }) => {
   const names = missing.map(({ agent, kind, name }) =>
-    kind === "Agent" ? `agent "${name}"` : `${kind} "${name}" of "${agent}"`
-  )
-  return `Conversation "${id}" names what its agent lacks: ${listOf(names)}; the option "migrate" can change its state`
+    kind === "Agent" ? `agent "${name}"` : `${kind.toLowerCase()} "${name}" of agent "${agent}"`
+  ).join(", ")
+  return `Conversation "${id}" names what its agent lacks: ${names}; the option "migrate" can change its state`
 }) {}
 
 /**

@@ -29,7 +29,7 @@ export class NoOutput extends ErrorClass<NoOutput>("troupe/domain/AgentOutput")(
 export const ReadOutput = "~troupe/domain/AgentOutput"
 
 /**
- * Anything whose answers have a type: an agent.
+ * Anything whose answers have a type: an agent or a group.
  *
  * @category models
  * @since 0.1.0

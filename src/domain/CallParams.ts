@@ -26,7 +26,7 @@ export type ReadCall = (
 ) => Result.Result<unknown, string>
 
 /**
- * Anything that reads the parameters of calls: an agent.
+ * Anything that reads the parameters of calls: an agent or a group.
  *
  * @category models
  * @since 0.1.0

@@ -31,11 +31,24 @@ export const listOf = (names: ReadonlyArray<string>): string =>
 /** Puts the article before a noun: "an agent", "a tool". */
 export const oneOf = (noun: string): string => `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`
 
-/** Describes a value that has the wrong type, and says how to get the right one from it. */
+/** Names the kind of a value that has the wrong type. */
 export const kindOf = (u: unknown): string => {
-  if (Predicate.isPromiseLike(u)) return "a Promise: `Effect.promise` or `Effect.tryPromise` makes an Effect of it"
-  if (Result.isResult(u)) return "a Result: get its value with `Effect.fromResult` or `Result.getOrThrow`"
-  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect: get its value with `yield*`"
+  if (Predicate.isPromiseLike(u)) return "a Promise"
+  if (Result.isResult(u)) return "a Result"
+  if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect"
   if (u === undefined || u === null) return String(u)
   return oneOf(Array.isArray(u) ? "array" : typeof u)
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  "a Promise": "`Effect.promise` or `Effect.tryPromise` makes an Effect of it",
+  "a Result": "get its value with `Effect.fromResult` or `Result.getOrThrow`",
+  "an Effect": "get its value with `yield*`"
+}
+
+/** Names the kind of a value that has the wrong type, and says how to get the right one from it, at the end of a sentence. */
+export const remediedKindOf = (u: unknown): string => {
+  const kind = kindOf(u)
+  const remedy = remedies[kind]
+  return remedy === undefined ? kind : `${kind}: ${remedy}`
 }

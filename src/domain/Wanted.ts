@@ -6,15 +6,15 @@
  */
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import { kindOf, oneOf } from "./Described.ts"
+import { oneOf, remediedKindOf } from "./Described.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const mustReturn = (by: string, what: string, given: unknown): TypeError =>
-  new TypeError(`${by} must return ${oneOf(what)}, not ${kindOf(given)}`)
+  new TypeError(`${by} must return ${oneOf(what)}, not ${remediedKindOf(given)}`)
 
 /** The defect of a program that gave the wrong kind of value: `what` names the value, and `wanted` says what it must be. */
 export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
-  new TypeError(`${what} must be ${wanted}; it is ${kindOf(given)}`)
+  new TypeError(`${what} must be ${wanted}; it is ${remediedKindOf(given)}`)
 
 /** Makes a check of a kind of value: it returns such a value, and throws for any other. */
 const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
@@ -29,7 +29,7 @@ export const text = wanted("text", Predicate.isString)
 const wantedGiven =
   <A>(kind: string, is: (given: unknown) => given is A) => <B extends A>(what: string, given: B): B => {
     if (is(given)) return given
-    throw new TypeError(`${what} must be ${oneOf(kind)}, not ${kindOf(given)}`)
+    throw new TypeError(`${what} must be ${oneOf(kind)}, not ${remediedKindOf(given)}`)
   }
 
 /** Returns a text that a program gave, or throws. */

@@ -104,7 +104,7 @@ export interface Options<
   Kit extends AnyToolkit,
   Model extends AnyModel
 > {
-  /** The set-up, in a scope that is closed when the mode is left: its finalizers are part of the clean-up. */
+  /** The set-up, in a scope that is closed when the mode is left: its finalizers run then, after `exit`. */
   readonly enter: (
     params: Schema.Struct<Params>["Type"],
     entry: Entry

@@ -78,7 +78,7 @@ describe("A conversation on a cluster", () => {
       const report = (yield* Report.client)("1")
       const talk = (yield* Talk.client)("1")
       for (const name of ["clark", "toString"]) {
-        assert.throws(() => report.node(name), `There is no node "${name}" here; available: "clerk"`)
+        assert.throws(() => report.node(name), `"${name}" is none of these nodes: "clerk"`)
         assert.throws(
           () => talk.participant(name as "boss"),
           `The dialogue has no participant "${name}"; available: "clerk", "boss"`

@@ -306,12 +306,12 @@ describe("A node of a plan on a cluster", () => {
       assert.deepStrictEqual([renamed.status, renamed.error?.tag, renamed.error?.message], [
         "Failed",
         "PlanMismatch",
-        "There is no node \"pay\" here; available: \"charge\", \"send\", \"send/later\""
+        "\"pay\" is none of these nodes: \"charge\", \"send\", \"send/later\""
       ])
       const other = yield* on(["pay", "soon"], (report) => report.resume())
       const early = yield* on(["pay", "soon"], (report) => report.approve("send/later/pay-0"))
       assert.deepStrictEqual([early.error?.tag, other.error?.tag], ["PlanMismatch", "PlanMismatch"])
-      assert.match(other.error?.message ?? "", /no node "send\/later" here/)
+      assert.match(other.error?.message ?? "", /"send\/later" is none of these nodes/)
       const done = yield* on(["pay", "later"], (report) => report.approve("send/later/pay-0", { key: "again" }))
       assert.deepStrictEqual([done.output, ran], [{ pay: "order", send: "paid" }, ["pay"]] as never)
       const anew = yield* on(["charge", "soon"], (report) => report.say("order"))

@@ -573,8 +573,7 @@ describe("Plan.resume", () => {
         assert.isTrue(error instanceof Plan.PlanMismatch)
         assert.strictEqual(
           (error as Plan.PlanMismatch).message,
-          "There is no node \"toString\" here; " +
-            "available: \"load\", \"never\", \"behind\", \"send\""
+          "\"toString\" is none of these nodes: \"load\", \"never\", \"behind\", \"send\""
         )
       }
       assert.deepStrictEqual(ran, [])

@@ -83,14 +83,14 @@ export const run: Runs<[input: Input, options?: RunOptions]> = runsFrom((roster,
 /** Options of a new conversation: a system message, which the model reads after the agent's instructions. */
 export type RunOptions = Pick<FromOptions, "systemMessage">
 
-/** Options of a conversation that continues: which agent answers; by default the one last in control. */
+/** Options of a conversation that continues: which agent answers; by default the one last in control, or for a state without turns the one that the group's picker picks. */
 export type ContinueOptions = Pick<FromOptions, "control">
 
 /**
  * Runs an agent on what the user says next in a conversation.
  *
- * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. The state may be in any status. If
- * calls await approval or results, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
+ * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. If the state has no turns, a group's
+ * picker is asked even without that option. The state may be in any status. If calls await approval or results, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
  *
  * Fails as `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *

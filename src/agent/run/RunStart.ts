@@ -5,7 +5,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import { make } from "../../domain/Beginning.ts"
-import { kindOf } from "../../domain/Described.ts"
+import { remediedKindOf } from "../../domain/Described.ts"
 import type { AgentState, User } from "../../domain/StateSchema.ts"
 import type * as Runnable from "../../handoff/Runnable.ts"
 import type { Roster } from "../definition/AgentDefinition.ts"
@@ -63,7 +63,7 @@ const isState = (from: unknown): from is AgentState => Predicate.hasProperty(fro
 
 /** Untyped callers may pass anything, most often a `Result` instead of the state inside it. */
 const refuse = (by: string, wanted: string, given: unknown): never => {
-  throw new TypeError(`${by} takes ${wanted}, and was given ${kindOf(given)}`)
+  throw new TypeError(`${by} takes ${wanted}, and was given ${remediedKindOf(given)}`)
 }
 
 /** Returns a state that a program gave, or throws. */

@@ -14,7 +14,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { withUniqueIds } from "../../domain/CallIds.ts"
 import { callsOf, lastAssistant, openCalls } from "../../domain/Conversation.ts"
-import { kindOf } from "../../domain/Described.ts"
+import { remediedKindOf } from "../../domain/Described.ts"
 import * as JsonValue from "../../domain/JsonValue.ts"
 import { refusedBecause } from "../../domain/RefusedCall.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
@@ -100,7 +100,7 @@ const named = (name: string, params: Schema.Json): Call => ({
 /** Untyped callers may pass the name of a tool. */
 const check = (tool: Tool.Any): void => {
   if (!Predicate.hasProperty(tool, "name")) {
-    throw new TypeError(`\`invoke\` takes a tool, and was given ${kindOf(tool)}`)
+    throw new TypeError(`\`invoke\` takes a tool, and was given ${remediedKindOf(tool)}`)
   }
 }
 

@@ -88,7 +88,10 @@ export class StoredStateUnreadable
 export class ToolNotFound extends ErrorClass<ToolNotFound>("troupe/agent/Session")(
   "ToolNotFound",
   { agent: Schema.String, tool: Schema.String, available: Schema.Array(Schema.String) },
-  ({ agent, available, tool }) => `Agent "${agent}" has no tool "${tool}" to invoke; available: ${listOf(available)}`
+  ({ agent, available, tool }) =>
+    available.includes(tool)
+      ? `The tool "${tool}" of agent "${agent}" has other schemas than the tool that was to be invoked: pass the agent's own tool`
+      : `Agent "${agent}" has no tool "${tool}" to invoke; available: ${listOf(available)}`
 ) {}
 
 /**

@@ -32,7 +32,7 @@ export class NoAnswer extends StateErrorClass<NoAnswer>("troupe/handoff/Plan")("
 }, ({ reason }) => reason.message) {
   constructor(fields: { readonly state: AgentState; readonly reason: NoOutput }, options?: Schema.MakeOptions) {
     super(fields, options)
-    showShortly(this, "`state` has the calls that wait (`AgentState.pendingApprovals`, `pendingResults`)")
+    showShortly(this, "`state` is the agent's; calls may wait in it (`AgentState.pendingApprovals`, `pendingResults`)")
   }
 }
 

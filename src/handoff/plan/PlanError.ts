@@ -44,7 +44,7 @@ export class PlanError<out E = unknown> extends StateErrorClass<PlanError>("trou
 
 /**
  * Error for results that name a node which the plan doesn't have, or for a client of a cluster that asks for a node without an agent. On a
- * cluster it is also the `error.tag` of the answer of a plan that names a node which its new version lacks.
+ * cluster, the answer's `error` has this tag too, if the plan lacks a node or a fallback that its stored state names.
  *
  * @category errors
  * @since 0.1.0
@@ -55,5 +55,5 @@ export class PlanMismatch extends ErrorClass<PlanMismatch>("troupe/handoff/Plan"
     node: Schema.String,
     available: Schema.Array(Schema.String)
   },
-  ({ available, node }) => `There is no node "${node}" here; available: ${listOf(available)}`
+  ({ available, node }) => `"${node}" is none of these nodes: ${listOf(available)}`
 ) {}

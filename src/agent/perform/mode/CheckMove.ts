@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { ModeFailed } from "../../../domain/AgentError.ts"
-import { kindOf } from "../../../domain/Described.ts"
+import { remediedKindOf } from "../../../domain/Described.ts"
 import { textNamed } from "../../../domain/InvalidName.ts"
 import { isWithin } from "../../../domain/Isolation.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
@@ -82,7 +82,7 @@ export const given = (asked: unknown): Move => {
   if (Predicate.hasProperty(asked, "name")) textNamed("mode", asked.name as string)
   const move = ModeTransition.read(asked)
   if (move !== undefined) return move
-  throw new TypeError(`\`schedule\` takes a move of \`ModeTransition\`, and was given ${kindOf(asked)}`)
+  throw new TypeError(`\`schedule\` takes a move of \`ModeTransition\`, and was given ${remediedKindOf(asked)}`)
 }
 
 /** Returns a requested move, or fails if it isn't possible. */
