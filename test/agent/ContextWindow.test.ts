@@ -648,7 +648,7 @@ describe("A context window", () => {
       const said = message(() => ContextWindow.make({ maxTokens: 100, count: () => wrong }))
       assert.match(
         said,
-        /"count" of a context window returned a (string|Promise)\b.* for "text", not a number from 0 on/
+        /^"count" of a context window returned a (string|Promise) for "text", not a number from 0 on$/
       )
     }
     assert.include(message(() => ContextWindow.make({ maxTokens: text })), "is a string, not a whole number")

@@ -986,6 +986,10 @@ describe("Session.invoke", () => {
             available: ["add", "later", "refuse", "guarded", "never", "crash", "positive"]
           })
         )
+        assert.match(
+          reason?.message ?? "",
+          tool === unknown ? /has no tool "unknown"/ : /^The tool "add" .* has other schemas/
+        )
       }
       const rejected = reasonOf(yield* Effect.exit(session.invoke(Positive, { n: 0 })))
       assert.strictEqual(rejected?._tag, "ParametersRejected")
