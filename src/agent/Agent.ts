@@ -4,8 +4,9 @@
  * An agent is a value and holds no state: one definition serves any number of conversations at once. What a run may fail
  * with and what it needs is collected from everything it can reach: tools, instructions, models, other agents.
  *
- * An agent takes at most 20 steps in a run, those of the agents that it calls included, unless `stopWhen` has another limit that every run
- * must reach at some time. If it takes over in a run, its steps count from there.
+ * An agent takes at most 20 steps in a run, those of the agents that it calls included, unless `stopWhen` has a limit that every run must
+ * reach at some time. If it limits only tokens, the 20 count only answers whose tokens weren't reported. If an agent takes over in a run,
+ * its steps count from there.
  *
  * **Example** (A run with a tool)
  *

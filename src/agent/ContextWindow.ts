@@ -2,8 +2,9 @@
  * How much of a conversation an agent's requests send.
  *
  * 1. What is sent is chosen anew for each request. The state keeps every turn.
- * 2. Turns are never split: a call and its result are sent or left out together. The turns that the model has to answer are always sent,
- *    and so are the user's last question and pinned turns (`Conversation.pin`, `session.pin`).
+ * 2. Turns are never split: a call and its result are sent or left out together; only `dropToolResults` sends a marker in place of a result.
+ *    The turns that the model has to answer are always sent, and so are the user's last question and pinned turns (`Conversation.pin`,
+ *    `session.pin`).
  * 3. If even these are too much, the run fails with `ContextWindowExceeded`. Its state can be reopened, and resumed with a larger window.
  *
  * **Example** (The last turns that have room)

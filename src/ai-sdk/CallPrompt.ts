@@ -70,7 +70,7 @@ const formsWithText = (takes: Takes): Forms => {
 /** The messages to send, and the projection that they end with, if that is known. */
 export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
 
-/** A file by address, before it may be replaced: its message in specification 4, and the place of the message. */
+/** A message that has files by address, before they may be replaced: in specification 4, and its place among the messages. */
 export interface Addressed {
   readonly at: number
   readonly message: LanguageModelV4Message

@@ -52,8 +52,8 @@ export interface Keyed {
  *
  * If the caller of a message is interrupted, the run continues. If the run fails, the answer says so. A method fails with
  * `ConversationError` if nothing could be done. Its `reason` is one that the method names, `WaitsForItself` if the conversation's own run
- * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued. A plan or a dialogue that
- * is still being forked fails with `ForkUnfinished`.
+ * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued. While a `fork` makes
+ * a plan or a dialogue, the methods of the new one fail with `ForkUnfinished`.
  *
  * @category models
  * @since 0.1.0
@@ -106,7 +106,7 @@ export interface Client<in In, out Out, out State, Event, out X = ClusterError> 
    */
   readonly resume: (options?: Keyed) => Effect.Effect<Out, ConversationError | X>
 
-  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if the message was answered before that. */
+  /** Cancels the message of a key for good, even before it arrives. Its run stops at once. Returns `false` if the message has another answer already. */
   readonly cancel: (key: string) => Effect.Effect<boolean, ConversationError | X>
 
   /**

@@ -46,7 +46,10 @@ const remedies: Readonly<Record<string, string>> = {
   "an Effect": "get its value with `yield*`"
 }
 
-/** Names the kind of a value that has the wrong type, and says how to get the right one from it, at the end of a sentence. */
+/**
+ * Names the kind of a value that has the wrong type, and says what can be made of a Promise, a Result or an Effect. It ends a sentence. Take
+ * `kindOf` if a function must return its value at once.
+ */
 export const remediedKindOf = (u: unknown): string => {
   const kind = kindOf(u)
   const remedy = remedies[kind]

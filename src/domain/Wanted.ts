@@ -6,7 +6,7 @@
  */
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import { oneOf, remediedKindOf } from "./Described.ts"
+import { kindOf, oneOf, remediedKindOf } from "./Described.ts"
 
 /** The defect of a function that returned the wrong kind of value: `by` names the function, and `what` the kind that it must return. */
 export const mustReturn = (by: string, what: string, given: unknown): TypeError =>
@@ -16,10 +16,16 @@ export const mustReturn = (by: string, what: string, given: unknown): TypeError 
 export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
   new TypeError(`${what} must be ${wanted}; it is ${remediedKindOf(given)}`)
 
-/** Makes a check of a kind of value: it returns such a value, and throws for any other. */
+/** Makes a check of what a function returned, perhaps by an Effect: it returns a value of that kind, and throws for any other. */
 const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
   if (is(given)) return given
   throw mustReturn(by, what, given)
+}
+
+/** Makes a check of what a function returned that can't return an Effect: it returns a value of that kind, and throws for any other. */
+const wantedAtOnce = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
+  if (is(given)) return given
+  throw new TypeError(`${by} must return ${oneOf(what)} at once, not ${kindOf(given)}`)
 }
 
 /** Returns a value if it is a text, or throws. */
@@ -43,6 +49,9 @@ export const placeGiven = (given: number): number => numberGiven("The place of a
 /** Returns a value if it is a boolean, or throws: as a condition a Promise would count as true, and `undefined` as false. */
 export const boolean = wanted("boolean", Predicate.isBoolean)
 
+/** Returns what a function without an Effect returned if it is a boolean, or throws. */
+export const booleanAtOnce = wantedAtOnce("boolean", Predicate.isBoolean)
+
 /** Returns a value if it is a name, or throws. */
 export const name = wanted("name", Predicate.isString)
 
@@ -61,7 +70,7 @@ export const partsGiven = wantedGiven(
 )
 
 /** Returns a value if it is a list of turns, or throws. */
-export const turns = wanted("list of turns", Array.isArray)
+export const turns = wantedAtOnce("list of turns", Array.isArray)
 
 const isTagged = (u: unknown): boolean => Predicate.hasProperty(u, "_tag")
 
@@ -74,7 +83,7 @@ const isTurn = (u: unknown): boolean =>
 export const turn = wanted("turn", isTurn)
 
 /** Returns a value if it is a user's input, a text or parts, or throws. */
-export const input = wanted("text or parts", (given) => Predicate.isString(given) || Array.isArray(given))
+export const input = wantedAtOnce("text or list of parts", (given) => Predicate.isString(given) || Array.isArray(given))
 
 /** Checks whether something is a Promise that nobody awaited, or an Effect that nobody ran. An `Exit` is both an Effect and its result. */
 export const isUnrun = (u: unknown): boolean =>
@@ -105,6 +114,9 @@ const isRun = (given: unknown): given is unknown => !isUnrun(given)
 
 /** Returns a value that a function returned, or throws if it is a Promise or an Effect. */
 export const value = wanted("value", isRun)
+
+/** Returns what a function without an Effect returned, or throws if it is a Promise or an Effect. */
+export const valueAtOnce = wantedAtOnce("value", isRun)
 
 /** Returns a value that a program gave, or throws if it is a Promise or an Effect. `what` names the value. */
 export const valueGiven = wantedGiven("value", isRun)

@@ -114,5 +114,5 @@ export const internalsOf = (self: AnyOffer): Internals => self[TypeId]
 /** Checks whether a handoff is offered in a state, by its `when`. */
 export const isOfferedIn = (self: AnyOffer, state: AgentState): boolean => {
   const { when } = internalsOf(self)
-  return when === undefined || Wanted.boolean(`\`when\` of the handoff to "${self.target}"`, when(state))
+  return when === undefined || Wanted.booleanAtOnce(`\`when\` of the handoff to "${self.target}"`, when(state))
 }

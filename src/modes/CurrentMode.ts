@@ -218,7 +218,11 @@ export const update = (
   key: string,
   f: (value: Schema.Json | undefined) => Schema.Json
 ): Effect.Effect<void, ModeError> =>
-  put("Mode.update", key, (state) => Wanted.value("The function of `Mode.update`", f(ModeStack.value(state, key))))
+  put(
+    "Mode.update",
+    key,
+    (state) => Wanted.valueAtOnce("The function of `Mode.update`", f(ModeStack.value(state, key)))
+  )
 
 /**
  * Cuts or edits the turns that the innermost mode sees. A turn with open calls and all turns after it aren't passed to the function and

@@ -94,8 +94,14 @@ describe("Tools of an MCP server", () => {
           return String(yield* Effect.flip(Effect.catchDefect(make(options), (defect) => Effect.fail(defect))))
         })
         const option = "`needsApproval` of `McpToolkit.make`"
-        assert.strictEqual(yield* wrong(() => undefined), `TypeError: ${option} must return a boolean, not undefined`)
-        assert.include(yield* wrong(() => Promise.resolve(true)), `${option} must return a boolean, not a Promise`)
+        assert.strictEqual(
+          yield* wrong(() => undefined),
+          `TypeError: ${option} must return a boolean at once, not undefined`
+        )
+        assert.include(
+          yield* wrong(() => Promise.resolve(true)),
+          `${option} must return a boolean at once, not a Promise`
+        )
         assert.strictEqual(
           yield* wrong("destructiv"),
           `TypeError: ${option} is a string, neither "destructive" nor a function`

@@ -210,7 +210,7 @@ const call = (client: McpClient.McpClient, name: string, tool: McpSchema.Tool) =
 const approvalBy = (needsApproval: NonNullable<Options["needsApproval"]>): (tool: McpSchema.Tool) => boolean => {
   const option = "`needsApproval` of `McpToolkit.make`"
   if (needsApproval === "destructive") return isDestructive
-  if (typeof needsApproval === "function") return (tool) => Wanted.boolean(option, needsApproval(tool))
+  if (typeof needsApproval === "function") return (tool) => Wanted.booleanAtOnce(option, needsApproval(tool))
   throw new TypeError(`${option} is ${kindOf(needsApproval)}, neither "destructive" nor a function`)
 }
 

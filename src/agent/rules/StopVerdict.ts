@@ -104,7 +104,7 @@ export const evaluate = (
       return isFinish(run.iteration > 0 && lastCalls(state).length === 0)
     case "Satisfies":
       return isFinish(
-        run.iteration > 0 && Wanted.boolean("The predicate of `StopWhen.satisfies`", self.predicate(state))
+        run.iteration > 0 && Wanted.booleanAtOnce("The predicate of `StopWhen.satisfies`", self.predicate(state))
       )
     case "Any": {
       for (const condition of self.conditions) {

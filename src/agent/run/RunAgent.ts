@@ -89,8 +89,8 @@ export type ContinueOptions = Pick<FromOptions, "control">
 /**
  * Runs an agent on what the user says next in a conversation.
  *
- * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. If the state has no turns, a group's
- * picker is asked even without that option. The state may be in any status. If calls await approval or results, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
+ * The agent last in control continues, or with `{ control: "first" }` the one that begins conversations. If the state has no turns and
+ * `control` isn't given, a group's picker is asked. The state may be in any status. If calls await approval or results, the words wait: calls that may run are run, and the model reads the words once all calls are settled.
  *
  * Fails as `run` does, and with `AgentMismatch` if the state names an agent, a tool or a mode that this one doesn't have.
  *

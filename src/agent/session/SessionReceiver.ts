@@ -2,7 +2,7 @@
  * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
  *
  * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. From that event on, observers and the
- * reader see only that the run was interrupted, so nobody sees an event that another process wouldn't find in the store.
+ * reader see only that the run was interrupted. So nobody sees the event of a save point that another process wouldn't find in the store.
  *
  * @since 0.1.0
  */

@@ -18,7 +18,7 @@ export type Pattern = RegExp | ((request: PickRequest) => boolean)
 /** `search` doesn't change the `lastIndex` of a pattern, not even of a global one. */
 const holds = (pattern: Pattern, request: PickRequest): boolean =>
   typeof pattern === "function"
-    ? Wanted.boolean("A predicate of `AgentPicker.match`", pattern(request))
+    ? Wanted.booleanAtOnce("A predicate of `AgentPicker.match`", pattern(request))
     : request.text.search(pattern) !== -1
 
 /**

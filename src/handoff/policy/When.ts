@@ -27,7 +27,7 @@ export const when = <const Target extends string>(
   make({
     names: [target],
     decide: (state) =>
-      !Wanted.boolean("The predicate of `HandoffPolicy.when`", predicate(state))
+      !Wanted.booleanAtOnce("The predicate of `HandoffPolicy.when`", predicate(state))
         ? undefined
         : { target, ...(options?.reason === undefined ? undefined : { reason: options.reason }) }
   })
