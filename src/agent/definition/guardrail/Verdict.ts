@@ -114,7 +114,7 @@ export class NoVerdict extends ErrorClass<NoVerdict>("troupe/agent/Guardrail")("
 const tags: ReadonlySet<string> = new Set(["Pass", "Replace", "Warn", "Retry", "Block"])
 
 /** Describes a value without quoting it, because it may contain the judged text. */
-const remediedKindOf = (u: unknown): string => {
+const kindOf = (u: unknown): string => {
   if (Predicate.isPromiseLike(u)) return "a Promise, and `Effect.promise` makes an effect of one"
   if (Predicate.hasProperty(u, "~effect/Effect")) return "an Effect, and `Effect.flatMap` runs one"
   if (Predicate.isNullish(u) || Predicate.isBoolean(u)) return String(u)
@@ -145,7 +145,7 @@ const isVerdict = (u: unknown, isOfText: boolean): u is Verdict<unknown> => {
 
 /** Makes the defect of a guardrail, or of a function of it, that returned something else than it must. */
 export const noVerdict = (guardrail: string, by: string, given: unknown): NoVerdict =>
-  new NoVerdict({ guardrail, what: `${by} returned ${remediedKindOf(given)}` })
+  new NoVerdict({ guardrail, what: `${by} returned ${kindOf(given)}` })
 
 /** Returns a guardrail's result if it is a verdict. Throws `NoVerdict` if not. */
 export const verdictOf = (guardrail: string, given: unknown, isOfText: boolean): Verdict<unknown> => {
