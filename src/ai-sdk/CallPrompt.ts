@@ -70,7 +70,7 @@ const formsWithText = (takes: Takes): Forms => {
 /** The messages to send, and the projection that they end with, if that is known. */
 export type Sent = { readonly prompt: Prompt.Prompt } & Partial<Pick<NativeModel.Request, "system" | "projection">>
 
-/** A message that has files by address, before they may be replaced: in specification 4, and its place among the messages. */
+/** A message in specification 4 that has files by address, which a download may replace later, and its place among the messages. */
 export interface Addressed {
   readonly at: number
   readonly message: LanguageModelV4Message

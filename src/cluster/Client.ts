@@ -53,7 +53,7 @@ export interface Keyed {
  * If the caller of a message is interrupted, the run continues. If the run fails, the answer says so. A method fails with
  * `ConversationError` if nothing could be done. Its `reason` is one that the method names, `WaitsForItself` if the conversation's own run
  * would wait for itself, or `ConversationUnreadable` or `DefinitionChanged` if what is stored can't be continued. While a `fork` makes
- * a plan or a dialogue, the methods of the new one fail with `ForkUnfinished`.
+ * a plan or a dialogue, the methods of the new one fail with `ForkUnfinished`, except `remove`, and `post`, which only stores its message.
  *
  * @category models
  * @since 0.1.0

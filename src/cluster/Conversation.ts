@@ -107,7 +107,7 @@ export interface Options<S = never> {
   readonly keepEvents?: number | undefined
   /**
    * Whether each start of a request or a call is stored before it begins, so that readers see it at once; `false` by default. The start of
-   * a call that a handler answers always is, unless its tool is idempotent.
+   * a call that a handler answers is always stored first, unless its tool is idempotent.
    */
   readonly tellsStarts?: boolean | undefined
   /** Services of a conversation's own, made before its first run on a runner, and released when it leaves the memory; none by default. */

@@ -1,8 +1,9 @@
 /**
  * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
  *
- * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. From that event on, observers and the
- * reader see only that the run was interrupted. So nobody sees the event of a save point that another process wouldn't find in the store.
+ * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. Observers and the reader don't see the
+ * event whose save failed, nor any later one, except the interruption of a run whose start they have seen. So they act on no state that
+ * another process wouldn't find in the store.
  *
  * @since 0.1.0
  */
