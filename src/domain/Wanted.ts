@@ -22,7 +22,7 @@ const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string
   throw mustReturn(by, what, given)
 }
 
-/** Makes a check for functions that can't return an Effect: the check returns a value of that kind, and throws for any other. */
+/** Makes the same check for functions that can't return an Effect. */
 const wantedAtOnce = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
   if (is(given)) return given
   throw new TypeError(`${by} must return ${oneOf(what)} at once, not ${kindOf(given)}`)

@@ -2,8 +2,7 @@
  * Takes each event of an operation into the session's state, saves at save points, and passes the event on to a reader.
  *
  * If the state can't be saved, the operation is stopped at once: what it would do next would be lost. Observers and the reader don't see the
- * event whose save failed, nor any later one, except the interruption of a run whose start they have seen. So they act on no state that
- * another process wouldn't find in the store.
+ * event whose save failed, nor any later one, except the interruption of a run whose start they have seen.
  *
  * @since 0.1.0
  */
