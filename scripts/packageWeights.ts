@@ -39,7 +39,7 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 612_000, modules: 3 },
+  "troupe": { bytes: 613_000, modules: 3 },
   "troupe/Agent": { bytes: 321_000, modules: 2 },
   "troupe/AgentState": { bytes: 321_000, modules: 2 },
   "troupe/ai-sdk": { bytes: 384_500, modules: 2 }

@@ -16,16 +16,15 @@ export const mustReturn = (by: string, what: string, given: unknown): TypeError 
 export const mustBe = (what: string, given: unknown, wanted: string): TypeError =>
   new TypeError(`${what} must be ${wanted}; it is ${remediedKindOf(given)}`)
 
-/** Makes a check of what a function returned, perhaps by an Effect: it returns a value of that kind, and throws for any other. */
-const wanted = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
+/**
+ * Makes a check of what a function returned: it returns a value of that kind, and throws for any other. With `atOnce` the function can't return
+ * an Effect.
+ */
+const wanted = (what: string, is: (given: unknown) => boolean, atOnce?: "atOnce") => <A>(by: string, given: A): A => {
   if (is(given)) return given
-  throw mustReturn(by, what, given)
-}
-
-/** Makes the same check for functions that can't return an Effect. */
-const wantedAtOnce = (what: string, is: (given: unknown) => boolean) => <A>(by: string, given: A): A => {
-  if (is(given)) return given
-  throw new TypeError(`${by} must return ${oneOf(what)} at once, not ${kindOf(given)}`)
+  throw atOnce === undefined
+    ? mustReturn(by, what, given)
+    : new TypeError(`${by} must return ${oneOf(what)} at once, not ${kindOf(given)}`)
 }
 
 /** Returns a value if it is a text, or throws. */
@@ -50,7 +49,7 @@ export const placeGiven = (given: number): number => numberGiven("The place of a
 export const boolean = wanted("boolean", Predicate.isBoolean)
 
 /** Returns what a function without an Effect returned if it is a boolean, or throws. */
-export const booleanAtOnce = wantedAtOnce("boolean", Predicate.isBoolean)
+export const booleanAtOnce = wanted("boolean", Predicate.isBoolean, "atOnce")
 
 /** Returns a value if it is a name, or throws. */
 export const name = wanted("name", Predicate.isString)
@@ -70,7 +69,7 @@ export const partsGiven = wantedGiven(
 )
 
 /** Returns a value if it is a list of turns, or throws. */
-export const turns = wantedAtOnce("list of turns", Array.isArray)
+export const turns = wanted("list of turns", Array.isArray, "atOnce")
 
 const isTagged = (u: unknown): boolean => Predicate.hasProperty(u, "_tag")
 
@@ -83,7 +82,11 @@ const isTurn = (u: unknown): boolean =>
 export const turn = wanted("turn", isTurn)
 
 /** Returns a value if it is a user's input, a text or parts, or throws. */
-export const input = wantedAtOnce("text or list of parts", (given) => Predicate.isString(given) || Array.isArray(given))
+export const input = wanted(
+  "text or list of parts",
+  (given) => Predicate.isString(given) || Array.isArray(given),
+  "atOnce"
+)
 
 /** Checks whether something is a Promise that nobody awaited, or an Effect that nobody ran. An `Exit` is both an Effect and its result. */
 export const isUnrun = (u: unknown): boolean =>
@@ -116,7 +119,7 @@ const isRun = (given: unknown): given is unknown => !isUnrun(given)
 export const value = wanted("value", isRun)
 
 /** Returns what a function without an Effect returned, or throws if it is a Promise or an Effect. */
-export const valueAtOnce = wantedAtOnce("value", isRun)
+export const valueAtOnce = wanted("value", isRun, "atOnce")
 
 /** Returns a value that a program gave, or throws if it is a Promise or an Effect. `what` names the value. */
 export const valueGiven = wantedGiven("value", isRun)

@@ -90,7 +90,7 @@ export class ToolNotFound extends ErrorClass<ToolNotFound>("troupe/agent/Session
   { agent: Schema.String, tool: Schema.String, available: Schema.Array(Schema.String) },
   ({ agent, available, tool }) =>
     available.includes(tool)
-      ? `The tool "${tool}" of agent "${agent}" has other schemas than the tool that was to be invoked: pass the agent's own tool`
+      ? `The tool "${tool}" of agent "${agent}" has other schemas: pass the agent's own tool`
       : `Agent "${agent}" has no tool "${tool}" to invoke; available: ${listOf(available)}`
 ) {}
 
