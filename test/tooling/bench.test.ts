@@ -6,7 +6,7 @@ import { withGuardrails, withoutGuardrails } from "../../bench/guardrails.ts"
 import { mocked, written } from "../../bench/mockModel.ts"
 import { withModes, withoutModes } from "../../bench/modes.ts"
 import { load as loadOpenAiAgents } from "../../bench/openAiAgents.ts"
-import { interleave, median, ratio } from "../../bench/rounds.ts"
+import { interleave, median, processorTime, ratio } from "../../bench/rounds.ts"
 import type { Subject } from "../../bench/script.ts"
 import { compare, record, saveAgain } from "../../bench/stored.ts"
 import { troupe, troupeNative } from "../../bench/troupe.ts"
@@ -106,6 +106,16 @@ describe("benchmarks", () => {
     const samples = await interleave([subject("a"), subject("b")], 2, { warmUp: 0, batch: 0 })
     assert.strictEqual(order.join(""), "ababba")
     assert.deepStrictEqual(samples.map((of) => of.length), [2, 2])
+  })
+
+  it("count the time of a thread even between two ticks of the system", () => {
+    const times: Array<number> = []
+    for (let reading = 0; reading < 40; reading++) {
+      const until = performance.now() + 0.2
+      while (performance.now() < until);
+      times.push(processorTime())
+    }
+    assert.strictEqual(new Set(times).size, 40)
   })
 
   it("compare subjects round by round", () => {
