@@ -111,15 +111,24 @@ const withoutNulls = (params: Schema.Json): Schema.Json =>
     ? Object.fromEntries(Object.entries(params).filter(([, value]) => value !== null)) as Schema.Json
     : params ?? {}
 
-/** Handoffs with default parameters share one codec, so that it is made once. */
-const shared = lazy(() => codecOf("The default schema of a handoff", Parameters as Schema.Codec<unknown, unknown>))
+const decoderOf = (whose: string, parameters: Schema.Codec<unknown, unknown>) =>
+  Wanted.atOnce(whose, Schema.decodeUnknownResult(Schema.toCodecJson(parameters)))
 
-const codecOf = (whose: string, parameters: Schema.Codec<unknown, unknown>) => {
-  const json = Schema.toCodecJson(parameters)
-  const encode = Wanted.atOnce(whose, Schema.encodeUnknownResult(json))
+/** What handoffs with default parameters share. These parameters are JSON, and decoding copies them, so encoding has nothing to do. */
+const shared = lazy(() => {
+  const parameters = Parameters as Schema.Codec<unknown, unknown>
   return {
     parameters,
-    decode: Wanted.atOnce(whose, Schema.decodeUnknownResult(json)),
+    decode: decoderOf("The default schema of a handoff", parameters),
+    encode: (decoded: unknown) => Result.succeed(decoded as Schema.Json)
+  }
+})
+
+const codecOf = (whose: string, parameters: Schema.Codec<unknown, unknown>) => {
+  const encode = Wanted.atOnce(whose, Schema.encodeUnknownResult(Schema.toCodecJson(parameters)))
+  return {
+    parameters,
+    decode: decoderOf(whose, parameters),
     encode: (decoded: unknown) => Result.map(encode(decoded), JsonValue.fromUnknown)
   }
 }
