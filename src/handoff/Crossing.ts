@@ -35,15 +35,18 @@ const historyOf = (handoff: Offer): History.History<unknown, unknown> =>
 const changed = (made: Conversation, whole: Conversation): Conversation | undefined =>
   made === whole ? undefined : make(made.turns)
 
-/** Makes the conversation that crosses, or `undefined` if all of it does. The state has already left the modes that don't cross. */
+/**
+ * Makes the conversation that crosses. Returns `undefined`, or an effect of it, if all of it crosses. The state has already left the modes
+ * that don't cross.
+ */
 export const cross = (
   { agent: from, conversation }: AgentState,
   handoff: Offer,
   request: HandoffRequest,
   transforms: ReadonlyArray<Transform>,
   leaveOut?: (error: unknown) => Effect.Effect<void>
-): Effect.Effect<Conversation | undefined, unknown, unknown> =>
-  historyOf(handoff)._tag === "Full" && transforms.length === 0 ? Effect.undefined : Effect.suspend(() => {
+): Effect.Effect<Conversation | undefined, unknown, unknown> | undefined =>
+  historyOf(handoff)._tag === "Full" && transforms.length === 0 ? undefined : Effect.suspend(() => {
     const whole = Takeover.acknowledge(conversation, request)
     return History.crossingOf(historyOf(handoff), whole).pipe(
       Effect.flatMap((selected) => applyAll(transforms, selected, { from, to: request.target, request }, leaveOut)),

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -118,12 +118,13 @@ export const cross = <H extends Crossing.Offer, E = never, R = never>(
   { policy, target }: Pick<TakeoverOptions, "target"> & { readonly policy?: Transforming<E, R> | undefined } = {}
 ): Effect.Effect<Conversation | undefined, Error<H> | E, Services<H> | R> => {
   const asked = copyOf(request)
-  return Crossing.cross(
+  const crossing = Crossing.cross(
     ask(from, handoff, asked, target),
     handoff,
     asked,
     policy?.[TypeId].transforms ?? []
-  ) as Effect.Effect<Conversation | undefined, never>
+  )
+  return (crossing ?? Effect.undefined) as Effect.Effect<Conversation | undefined, never>
 }
 
 /**

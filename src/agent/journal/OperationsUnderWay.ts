@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
+import { atExit } from "./AtExit.ts"
 
 /** An operation that is under way: others of its kind wait in `queue`. */
 export interface OperationUnderWay {
@@ -48,10 +49,9 @@ export const within = <A>(
     (services: Context.Context<never>) =>
       Context.add(view(services), CurrentOperations, [...Context.get(services, CurrentOperations), operation])
   )
-  return Effect.onExitPrimitive(own, () => {
+  return atExit(own, () => {
     operation.isOver = true
-    return undefined
-  }, true)
+  })
 }
 
 /** The operations around a mode's set-up, for its finalizers and fibers. */

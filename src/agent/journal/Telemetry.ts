@@ -24,6 +24,7 @@ import type { Settlement } from "../../domain/Happening.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { TokenCount } from "../../domain/Usage.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
+import { atExit } from "./AtExit.ts"
 import { fromCause } from "./Failure.ts"
 import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
@@ -121,20 +122,18 @@ export const runSpan = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => spanned(loop, `invoke_agent ${inControl.name}`, () => runAttributes(inControl), use)
 
-/** Wraps the time in which an agent that took over is in control in a span below the run's. */
+/** Wraps the time in which an agent that took over is in control in a span below the run's. Without spans it isn't called. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  !loop.journal.hasSpans ? self : spanned(
-    loop,
+  inOwnSpan(
     `invoke_agent ${loop.definition.name}`,
-    () => ({ ...runAttributes(loop.definition), ...handoffAttributes(loop) }),
+    { ...runAttributes(loop.definition), ...handoffAttributes(loop) },
     (span) => {
       const { state: { run } } = loop
       const tellTogether = tellApart(loop)
-      return Effect.onExit(self, (exit) =>
-        Effect.sync(() => {
-          endHandoff(span, loop, run, exit)
-          tellTogether()
-        }))
+      return atExit(self, (exit) => {
+        endHandoff(span, loop, run, exit)
+        tellTogether()
+      })
     }
   )
 
@@ -172,7 +171,7 @@ export const summarySpan = <A, E, R>(
     loop,
     `summarize_conversation ${name}`,
     attributes,
-    (span) => Effect.onExit(self, (exit) => Effect.sync(() => endFailed(span, loop, exit)))
+    (span) => atExit(self, (exit) => endFailed(span, loop, exit))
   )
 }
 

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HandoffRequest } from "../../domain/AgentStatus.ts"
 import { messageOf, tagOf } from "../../domain/Described.ts"
+import type { Conversation } from "../../domain/StateSchema.ts"
 import { handedOver } from "../../domain/Takeover.ts"
 import * as Underway from "../../domain/Underway.ts"
 import * as Crossing from "../../handoff/Crossing.ts"
@@ -40,22 +41,24 @@ export const waiting = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E
     )
   })
 
-/** Lets another agent take over, or fails if it isn't there or the run has changed hands too often. */
-export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: HandoffRequest) {
-  const { definition, roster, state } = loop
-  // A handoff from a run that stopped before it was carried out is requested again in this run.
-  if (Underway.latest(loop.underway, "HandoffRequested") === undefined) {
-    Loop.emit(loop, { _tag: "HandoffRequested", request: asked })
-  }
-  const target = findTarget(roster, state, asked)
-  if ("_tag" in target) return yield* Effect.fail(new Fail(target))
-  const handoff = findHandoff(definition, state, asked)
-  const height = Crossing.countCarried(loop.state, handoff, target.modes)
-  if (height < loop.live.open.length) {
-    const left = yield* leaveTo(loop, height, { exit: Exit.void, isOver: true, isRuns: true, note: noteOfLeaving })
-    if (Exit.isFailure(left)) return yield* Effect.failCause(left.cause)
-  }
-  const conversation = yield* Crossing.cross(
+/** Hands the conversation over. A move belongs to the agent that hands over, so the handoff takes it back, by an event. */
+const complete = (
+  loop: Loop.Loop,
+  handoff: Crossing.Offer,
+  asked: HandoffRequest,
+  crosses: Conversation | undefined
+): undefined => {
+  if (loop.state.transition !== undefined) takeBack(loop)
+  Loop.emit(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, crosses) })
+}
+
+/** Makes the conversation that crosses, and hands it over. Returns an effect if that takes one. */
+const cross = (
+  loop: Loop.Loop,
+  handoff: Crossing.Offer,
+  asked: HandoffRequest
+): Effect.Effect<void, unknown, unknown> | undefined => {
+  const crossing = Crossing.cross(
     loop.state,
     handoff,
     asked,
@@ -70,8 +73,31 @@ export const handOver = Effect.fnUntraced(function*(loop: Loop.Loop, asked: Hand
         })
       )
   )
-  // A move belongs to the agent that hands over, so the handoff takes it back, by an event.
-  if (loop.state.transition !== undefined) takeBack(loop)
-  Loop.emit(loop, { _tag: "HandoffCompleted", ...Crossing.crossing(loop.state, handoff, asked, conversation) })
-  yield* loop.journal.flush
-})
+  return crossing === undefined
+    ? complete(loop, handoff, asked, undefined)
+    : Effect.map(crossing, (conversation) => complete(loop, handoff, asked, conversation))
+}
+
+/**
+ * Lets another agent take over. Returns an effect if that takes one, or if it fails, because the other agent isn't there or the run has
+ * changed hands too often.
+ */
+export const handOver = (
+  loop: Loop.Loop,
+  asked: HandoffRequest
+): Effect.Effect<void, unknown, unknown> | undefined => {
+  const { definition, roster, state } = loop
+  // A handoff from a run that stopped before it was carried out is requested again in this run.
+  if (Underway.latest(loop.underway, "HandoffRequested") === undefined) {
+    Loop.emit(loop, { _tag: "HandoffRequested", request: asked })
+  }
+  const target = findTarget(roster, state, asked)
+  if ("_tag" in target) return Effect.fail(new Fail(target))
+  const handoff = findHandoff(definition, state, asked)
+  const height = Crossing.countCarried(loop.state, handoff, target.modes)
+  if (height >= loop.live.open.length) return cross(loop, handoff, asked)
+  return Effect.flatMap(
+    leaveTo(loop, height, { exit: Exit.void, isOver: true, isRuns: true, note: noteOfLeaving }),
+    (left) => Exit.isFailure(left) ? Effect.failCause(left.cause) : cross(loop, handoff, asked) ?? Effect.void
+  )
+}

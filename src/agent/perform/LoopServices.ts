@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Host } from "../../modes/Host.ts"
+import { atExit } from "../journal/AtExit.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
 import type * as Loop from "../journal/Loop.ts"
 import * as MeasuredModel from "../journal/MeasuredModel.ts"
@@ -67,8 +68,7 @@ export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R
     live.atWork = loop.host
     return self
   })
-  return Effect.onExitPrimitive(working, () => {
+  return atExit(working, () => {
     live.atWork = undefined
-    return undefined
-  }, true)
+  })
 }

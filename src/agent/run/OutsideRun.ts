@@ -48,7 +48,10 @@ export const runCall = (
   callId: string,
   onAnswer: (answered: CallResult) => void
 ): Effect.Effect<void, unknown, unknown> =>
-  closing(loop, Effect.as(runCalls(loop, [callId], onAnswer), { _tag: "Finish" } as const))
+  closing(
+    loop,
+    Effect.as(Effect.suspend(() => runCalls(loop, [callId], onAnswer) ?? Effect.void), { _tag: "Finish" } as const)
+  )
 
 /**
  * Runs an effect in the loop of a called agent, with what each agent on the way there provides. As in a run, the nearest caller's model is

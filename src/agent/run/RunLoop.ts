@@ -34,18 +34,21 @@ const endStep = (loop: Loop.Loop, extent: Extent): void => {
 }
 
 /** Emits the events that carry a decision out. */
-const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): void => {
+const emit = (loop: Loop.Loop, decision: Parameters<typeof eventsOf>[0]): undefined => {
   for (const happening of eventsOf(decision, loop.state)) {
     if (happening._tag === "ToolCallSettled") Loop.settle(loop, happening)
     else Loop.emit(loop, happening)
   }
 }
 
+/** What carries a decision out: an effect, if that takes one. */
+type Performing = Effect.Effect<void, unknown, unknown> | undefined
+
 /** Requests the handoff that a policy wants, once the guardrails have let it pass. */
-const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void, unknown, unknown> => {
+const request = (loop: Loop.Loop, decision: RequestHandoff): Performing => {
   const guard = guardAt(loop.definition, "handoff")
   return guard === undefined
-    ? Effect.sync(() => emit(loop, decision))
+    ? emit(loop, decision)
     : Effect.map(
       guard.judgeDecision(loop, decision.request),
       (request) => emit(loop, { ...decision, request })
@@ -56,12 +59,12 @@ const request = (loop: Loop.Loop, decision: RequestHandoff): Effect.Effect<void,
 const perform = (
   loop: Loop.Loop,
   decision: Exclude<Decision, { readonly _tag: "AskModel" | "RunCalls" }>
-): Effect.Effect<void, unknown, unknown> => {
+): Performing => {
   switch (decision._tag) {
     case "SendBack":
     case "GiveUpCalls":
     case "GiveLastAnswer":
-      return Effect.sync(() => emit(loop, decision))
+      return emit(loop, decision)
     case "RequestHandoff":
       return request(loop, decision)
     case "HandOver":
@@ -75,7 +78,7 @@ const perform = (
     case "Finish":
     case "Await":
     case "Suspend":
-      return Effect.void
+      return undefined
   }
 }
 
@@ -131,16 +134,21 @@ const takeSteps: (
           if (provided === "First") {
             return yield* provideForCalls(loop, takeSteps(loop, extent, progress, decision, model, "Calls"))
           }
-          yield* runCalls(loop, calls.callIds)
+          const running = runCalls(loop, calls.callIds)
+          if (running !== undefined) yield* running
         }
         endStep(loop, extent)
       } else if (provided === "First") {
         return yield* provideForCalls(loop, takeSteps(loop, extent, progress, decision, model, "All"))
       } else if (decision._tag === "RunCalls") {
         Loop.emitStep(loop, "StepStarted", Math.max(0, loop.state.run.iteration - 1))
-        yield* runCalls(loop, decision.callIds)
+        const running = runCalls(loop, decision.callIds)
+        if (running !== undefined) yield* running
         endStep(loop, extent)
-      } else yield* perform(loop, decision)
+      } else {
+        const performing = perform(loop, decision)
+        if (performing !== undefined) yield* performing
+      }
       if (loop.journal.isBehind()) yield* loop.journal.flush
       progress.hasStepped ||= isStep(decision)
       if (decision._tag === "HandOver") return decision
@@ -182,7 +190,7 @@ export const runLoop = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision
     last === undefined
       ? Effect.flatMap(agent, goOn)
       : last._tag === "HandOver" && extent === "Run"
-      ? Effect.flatMap(Telemetry.handoffSpan(loop, untilModelStays(agent)), goOn)
+      ? Effect.flatMap(loop.journal.hasSpans ? Telemetry.handoffSpan(loop, untilModelStays(agent)) : agent, goOn)
       : Effect.succeed(last)
   return Effect.flatMap(agent, goOn)
 }

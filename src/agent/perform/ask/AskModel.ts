@@ -107,8 +107,7 @@ export const askUnguarded = (loop: Loop.Loop): Effect.Effect<void, unknown, unkn
  * Asks the model and emits its answer, unless a summary that was made for the request has used up a limit. Fails with `ModelCallFailed`
  * after the last attempt.
  */
-export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> =>
-  Effect.suspend(() => {
-    const guard = guardOf(loop.definition)
-    return orUnasked(loop, guard === undefined ? askUnguarded(loop) : guard.askModel(loop))
-  })
+export const askModel = (loop: Loop.Loop): Effect.Effect<void, unknown, unknown> => {
+  const guard = guardOf(loop.definition)
+  return orUnasked(loop, guard === undefined ? askUnguarded(loop) : guard.askModel(loop))
+}

@@ -56,15 +56,16 @@ const prepareAll = (
   return undefined
 }
 
-/** Runs prepared calls. */
+/** Runs prepared calls. Returns an effect if that takes one. */
 const runAll = (
   loop: Loop.Loop,
   { jobs, slots }: Ready,
   onAnswer: RunningCalls["onAnswer"]
-): Effect.Effect<void, unknown, unknown> => {
+): Effect.Effect<void, unknown, unknown> | undefined => {
   for (const slot of slots) concludeMove(loop, slot, jobs.length > 0)
   const lastJob = jobs.length === 0 ? -1 : slots.indexOf(jobs[jobs.length - 1]!.slot)
-  const told = settleInOrder(loop, slots, lastJob)
+  settleInOrder(loop, slots, lastJob)
+  const told = loop.journal.isBehind() ? loop.journal.flush : undefined
   if (jobs.length === 0) return told
   const running: RunningCalls = { loop, slots, lastJob, onAnswer }
   const runGroup = (group: ReadonlyArray<Job>) =>
@@ -78,7 +79,7 @@ const runAll = (
   const ran = onAnswer === undefined && jobs.some(({ entry }) => entry._tag === "Handled" && entry.isFatal)
     ? Effect.flatMap(run, () => failByCall(loop, slots))
     : run
-  return loop.journal.isBehind() ? Effect.andThen(told, ran) : ran
+  return told === undefined ? ran : Effect.andThen(told, ran)
 }
 
 /**
@@ -95,22 +96,21 @@ const failByCall = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>): Effect.Eff
 
 /**
  * Runs the calls with these ids. Once they have ended, fails with the error of the first one, in the model's order, that ends the run. With
- * `onAnswer` a program makes the call, so the call ends no run.
+ * `onAnswer` a program makes the call, so the call ends no run. Returns an effect if the calls take one; a handoff doesn't.
  */
 export const runCalls = (
   loop: Loop.Loop,
   callIds: ReadonlyArray<string>,
   onAnswer?: (answered: CallResult) => void
-): Effect.Effect<void, unknown, unknown> =>
-  Effect.suspend(() => {
-    const turn = lastAssistant(loop.state.conversation)
-    const calls = turn === undefined ? [] : callsOf(turn).filter(({ id }) => callIds.includes(id))
-    const ready: Ready = { slots: [], jobs: [] }
-    const preparing = prepareAll(loop, calls, ready)
-    return preparing === undefined
-      ? runAll(loop, ready, onAnswer)
-      : Effect.flatMap(preparing, () => runAll(loop, ready, onAnswer))
-  })
+): Effect.Effect<void, unknown, unknown> | undefined => {
+  const turn = lastAssistant(loop.state.conversation)
+  const calls = turn === undefined ? [] : callsOf(turn).filter(({ id }) => callIds.includes(id))
+  const ready: Ready = { slots: [], jobs: [] }
+  const preparing = prepareAll(loop, calls, ready)
+  return preparing === undefined
+    ? runAll(loop, ready, onAnswer)
+    : Effect.flatMap(preparing, () => runAll(loop, ready, onAnswer) ?? Effect.void)
+}
 
 interface RunningCalls {
   readonly loop: Loop.Loop
@@ -151,7 +151,7 @@ const groups = (jobs: ReadonlyArray<Job>): ReadonlyArray<ReadonlyArray<Job>> => 
  * Emits the results of the calls that have ended, up to the first that hasn't. The model is told that a move between modes is certain if no
  * later call runs. It is told the same if another run continues from a state in which the earlier calls are settled.
  */
-const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, lastJob: number): Effect.Effect<void> => {
+const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, lastJob: number): void => {
   for (const [index, slot] of slots.entries()) {
     if (!slot.isDone) break
     concludeMove(loop, slot, index < lastJob)
@@ -159,7 +159,6 @@ const settleInOrder = (loop: Loop.Loop, slots: ReadonlyArray<CallSlot>, lastJob:
     Loop.settle(loop, slot.settlement)
     slot.settlement = undefined
   }
-  return loop.journal.flush
 }
 
 /** Runs a call, and settles it once the calls before it are settled. */
@@ -182,10 +181,10 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
         running.onAnswer?.(answered)
         if (answered.fatal !== undefined) slot.ending = { callId, cause: answered.fatal }
       }
-      const told = settleInOrder(loop, slots, lastJob)
+      settleInOrder(loop, slots, lastJob)
       // A call before it hasn't ended.
       if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
-      return told
+      return loop.journal.isBehind() ? loop.journal.flush : Effect.void
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(

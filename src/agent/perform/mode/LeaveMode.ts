@@ -14,6 +14,7 @@ import type { ModeFailed } from "../../../domain/AgentEvent.ts"
 import * as ModeStack from "../../../domain/ModeStack.ts"
 import * as ModeTransition from "../../../domain/ModeTransition.ts"
 import * as Wanted from "../../../domain/Wanted.ts"
+import { atExit } from "../../journal/AtExit.ts"
 import { asAgentError, fromCause } from "../../journal/Failure.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
@@ -199,12 +200,11 @@ const leaveInSpan = (loop: Loop.Loop, open: LiveMode, why: Why): Effect.Effect<L
     const leaving = leaveTop(loop, open, why)
     return span === undefined
       ? leaving
-      : Effect.onExitPrimitive(Telemetry.within(leaving, span), (exit) => {
+      : atExit(Telemetry.within(leaving, span), (exit) => {
         const hasFailed = Exit.isSuccess(exit) && exit.value.failures.length > 0
         const ended = hasFailed ? Exit.failCause(exit.value.failures.reduce(Cause.combine)) : exit
         spans.end(span, shownExit(span, ended, loop.journal.recordsContent))
-        return undefined
-      }, true)
+      })
   })
 
 const leaveNext = (

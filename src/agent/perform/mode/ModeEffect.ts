@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Scope from "effect/Scope"
 import * as Wanted from "../../../domain/Wanted.ts"
+import { atExit } from "../../journal/AtExit.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import { beginEffect, CurrentOperations, endEffect, type OperationUnderWay } from "../../journal/OperationsUnderWay.ts"
 
@@ -35,10 +36,7 @@ export const runModeEffect = <A>(
     )
     return isFirst && within.length > 0 ? Context.add(own, CurrentOperations, within) : own
   })
-  return Effect.onExitPrimitive(seen, () => {
-    endEffect(within)
-    return undefined
-  }, true)
+  return atExit(seen, () => endEffect(within))
 }
 
 /**

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { ModeEntry } from "../../definition/AgentDefinition.ts"
+import { atExit } from "../../journal/AtExit.ts"
 import type { LiveMode } from "../../journal/LiveModes.ts"
 import * as Loop from "../../journal/Loop.ts"
 import { shownExit } from "../../journal/SpanExit.ts"
@@ -96,10 +97,9 @@ export const setUp = (
         span === undefined ? undefined : Telemetry.inSpan(span)
       )
       // An observer that breaks when it is told of the set-up is a failure of the set-up.
-      const ended = Effect.onExitPrimitive(Loop.flushed(loop, settingUp), (exit) => {
+      const ended = atExit(Loop.flushed(loop, settingUp), (exit) => {
         if (span !== undefined) spans.end(span, shownExit(span, exit, loop.journal.recordsContent))
-        return undefined
-      }, true)
+      })
       return Effect.matchCauseEffect(ended, {
         onSuccess: () => entered(setting),
         onFailure: (cause) => undo(setting, cause)
