@@ -213,6 +213,10 @@ export const foreseeStart = (self: Loop, inControl: Definition, started: RunStar
 export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   journal.isBehind() ? Effect.andThen(journal.flush, next) : next
 
+/** Returns what waits until everybody has seen all events, or `undefined` if nobody is behind. */
+export const waiting = ({ journal }: Loop): Effect.Effect<void> | undefined =>
+  journal.isBehind() ? journal.flush : undefined
+
 /** The place of pieces of a stream: the same for all that arrive together. */
 export type Where = Pick<AgentEvent, "path" | "step">
 

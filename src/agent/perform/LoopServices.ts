@@ -61,12 +61,12 @@ export const provideForCalls = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A,
   )
 
 /** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
-export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+export const markAtWork = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const { live } = loop
-  if (live.holder === undefined) return self
+  if (live.holder === undefined) return self()
   const working = Effect.suspend(() => {
     live.atWork = loop.host
-    return self
+    return self()
   })
   return atExit(working, () => {
     live.atWork = undefined

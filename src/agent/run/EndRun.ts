@@ -46,9 +46,9 @@ export const closing = <A extends Decision>(
   loop: Loop.Loop,
   self: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> =>
-  Effect.onExit(self, (exit) => {
+  Effect.onExitPrimitive(self, (exit) => {
     close(loop, exit)
-    return loop.journal.flush
+    return Loop.waiting(loop)
   })
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
@@ -79,8 +79,11 @@ const letGo = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<LetGo> => {
   )
 }
 
-/** Ends what is still open in a loop, and then its run, if it has one: a step that is taken by hand has none. */
-export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
+/**
+ * Ends what is still open in a loop, and then its run, if it has one: a step that is taken by hand has none. Returns an effect if that takes
+ * one.
+ */
+export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> | undefined => {
   close(loop, exit)
   const { isChangingModes, live } = loop
   return live.open.length === 0 || live.holder !== undefined || isChangingModes
@@ -88,7 +91,7 @@ export const end = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
     : Effect.flatMap(
       provideLoop(loop, letGo(loop, exit)),
       ({ left, released }) =>
-        Effect.flatMap(endRun(loop, released), () =>
+        Effect.flatMap(endRun(loop, released) ?? Effect.void, () =>
           // A called agent's state already tells its caller of failed clean-ups, so only failures of releasing are added here.
           whatWasAdded(released, loop.parent === undefined ? exit : left, (error) => Failure.asAgentError(loop, error)))
     )
@@ -104,13 +107,13 @@ const endOf = (loop: Loop.Loop, exit: LoopExit): Loop.EndOf =>
 /**
  * Emits the event that ends a run, after all observers have seen the events before it: until then an observer may change the conversation.
  */
-const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> => {
+const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> | undefined => {
   const { journal, parent } = loop
   if (parent === undefined) journal.release()
-  const tell = (): Effect.Effect<void> => {
+  const tell = (): Effect.Effect<void> | undefined => {
     if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.emitEnd(loop, endOf(loop, exit))
     if (parent === undefined) PromptCache.rest(loop)
-    return OwnModel.release(loop, exit, journal.flush)
+    return OwnModel.release(loop, exit, Loop.waiting(loop))
   }
-  return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(tell)) : tell()
+  return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(() => tell() ?? Effect.void)) : tell()
 }

@@ -11,7 +11,7 @@ import type { Roster } from "../definition/AgentDefinition.ts"
 import type * as Delivery from "../journal/Delivery.ts"
 import * as Failure from "../journal/Failure.ts"
 import type { LiveModes } from "../journal/LiveModes.ts"
-import type * as Loop from "../journal/Loop.ts"
+import * as Loop from "../journal/Loop.ts"
 import { RunServices } from "../journal/RunServices.ts"
 import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
@@ -32,7 +32,7 @@ export const step = (roster: Roster, state: AgentState): Effect.Effect<AgentStat
       const mismatch = findMismatch(roster, state)
       return mismatch === undefined ? goOn(loop, "Step") : Effect.fail(new Fail(mismatch))
     }).pipe(Effect.tap(() => finishStepping(loop)))
-    const stepping = provideLoop(loop, Effect.onExit(taken, (exit) => end(loop, exit)))
+    const stepping = provideLoop(loop, Effect.onExitPrimitive(taken, (exit) => end(loop, exit)))
     return Effect.matchCauseEffect(Telemetry.inConversation(loop.journal, stepping), {
       onFailure: (cause) =>
         Effect.failCause(
@@ -62,7 +62,7 @@ const inCalled = <A, E>(place: Loop.Loop, self: Effect.Effect<A, E, unknown>): E
     ? self
     : inCalled(
       place.parent,
-      Effect.onExit(provideLoop(place, self), (exit) => OwnModel.release(place, exit, Effect.void))
+      Effect.onExitPrimitive(provideLoop(place, self), (exit) => OwnModel.release(place, exit))
     )
 
 /** Does something by hand in the agent that open calls lead to, if its definition is still known. */
@@ -86,9 +86,9 @@ export const outsideRun = <A>(
 ): Effect.Effect<A, unknown, unknown> => {
   const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log?.run, live)
   const { journal } = loop
-  const working = markAtWork(loop, Effect.suspend(() => f(loop)))
+  const working = markAtWork(loop, () => f(loop))
   return Effect.onExitPrimitive(
     Telemetry.inConversation(journal, provideLoop(loop, working)),
-    (exit) => OwnModel.release(loop, exit, journal.isBehind() ? journal.flush : Effect.void)
+    (exit) => OwnModel.release(loop, exit, Loop.waiting(loop))
   )
 }

@@ -55,13 +55,15 @@ const runInSpan = (
   const run = (picked: Exit.Exit<Definition, unknown>) => {
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
     return Telemetry.runSpan(loop, inControl, (span) =>
-      Effect.onExit(
+      Effect.onExitPrimitive(
         provideLoop(loop, begin(loop, from, picked, mode)),
         (exit) => {
           const ending = end(loop, exit)
-          const tell = Effect.sync(() => Telemetry.endRun(span, loop, exit))
+          const tell = () => Telemetry.endRun(span, loop, exit)
           // There is something to wait for only if somebody observes the run, or a mode is live.
-          return ending === Effect.void ? tell : Effect.ensuring(ending, tell)
+          if (ending !== undefined) return Effect.ensuring(ending, Effect.sync(tell))
+          tell()
+          return undefined
         }
       ))
   }
@@ -254,7 +256,7 @@ export const run = (
     // An input begins a new run. Without an input the run continues, and keeps its id.
     const id = from.input === undefined ? receiver?.log?.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
-    const running = Telemetry.inConversation(loop.journal, markAtWork(loop, runInSpan(loop, from)))
+    const running = Telemetry.inConversation(loop.journal, markAtWork(loop, () => runInSpan(loop, from)))
     return Effect.matchCauseEffect(running, {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)

@@ -99,7 +99,7 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
       { conversation: log.session, session: log.session },
       provideLoop(loop, f(loop))
     )
-    return Effect.onExit(reading, (exit) => OwnModel.release(loop, exit, Effect.void))
+    return Effect.onExitPrimitive(reading, (exit) => OwnModel.release(loop, exit))
   })
   return SessionServices.provide(looking, session.services)
 }

@@ -58,7 +58,7 @@ const forModes = <A>(
   operation: string,
   self: Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> =>
-  Effect.mapError(self, (error) => error instanceof Fail ? notSetUp(loop, operation, error) : error)
+  Effect.mapErrorEager(self, (error) => error instanceof Fail ? notSetUp(loop, operation, error) : error)
 
 /**
  * Sets up again the modes that the state says are entered, before an operation. Fails with a `ModeError` if the agent doesn't have one of
@@ -166,7 +166,7 @@ export const operations = (
         restore(runAlone(session, "enterMode", (loop) =>
           Effect.flatMapEager(
             // The type of `Mode.enter` has only its own mode's errors, so errors of the other modes become a `ModeError`.
-            Effect.mapError(EnterMode.resume(loop), (error) =>
+            Effect.mapErrorEager(EnterMode.resume(loop), (error) =>
               isModeError(error) ? error : notSetUp(loop, "Mode.enter", error)),
             () =>
               EnterForProgram.enter(loop, mode, params, context, entrance)

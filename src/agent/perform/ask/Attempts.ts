@@ -53,7 +53,7 @@ const streamed = (
       Answer.add(answer, part)
       if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
     }
-    return loop.journal.isBehind() ? loop.journal.flush : undefined
+    return Loop.waiting(loop)
   })
 }
 

@@ -156,16 +156,17 @@ export const addLater = <R>(loop: Loop, context: Context.Context<R>): Context.Co
   return Context.add(context, LanguageModel.LanguageModel, later)
 }
 
-/** Releases the models that were built in a run, after `before` has run. */
+/** Releases the models that were built in a run, after `before` has run. Returns `undefined` if there is nothing to do. */
 export const release = (
   loop: Loop,
   exit: Exit.Exit<unknown, unknown>,
-  before: Effect.Effect<void>
-): Effect.Effect<void> => {
+  before?: Effect.Effect<void>
+): Effect.Effect<void> | undefined => {
   const made = models.get(loop)
   if (made === undefined) return before
   models.set(loop, undefined)
-  return Effect.andThen(before, Scope.close(made.scope, exit))
+  const closing = Scope.close(made.scope, exit)
+  return before === undefined ? closing : Effect.andThen(before, closing)
 }
 
 /**

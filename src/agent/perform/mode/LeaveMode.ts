@@ -114,11 +114,29 @@ const asTold = (loop: Loop.Loop, exit: Exit.Exit<unknown, unknown>): Exit.Exit<u
 
 const isKeeping = (wish: Wish): boolean => wish?._tag === "Stay" || wish?._tag === "Push"
 
+/** What a mode's clean-up leaves: what it recovered with, the move that it wishes, and its failures. */
+interface Cleaned {
+  readonly recovered: Exit.Exit<unknown, unknown> | undefined
+  readonly wish: Wish
+  readonly failures: ReadonlyArray<Cause.Cause<unknown>>
+}
+
+const nothingCleaned: Cleaned = { recovered: undefined, wish: undefined, failures: [] }
+
+/** Checks whether a mode has a recovery, a clean-up or finalizers to run. */
+const hasCleanUp = ({ entry: { mode }, scope }: LiveMode, { exit, recovers }: Why): boolean =>
+  mode.exit !== undefined || scope.state._tag !== "Empty" ||
+  (recovers === true && Exit.isFailure(exit) && mode.recover !== undefined)
+
 /** Recovers from the failure of a mode's body, if the mode can, and runs its clean-up and its finalizers. */
-const clean = Effect.fnUntraced(function*(
+const clean: (
   loop: Loop.Loop,
   open: LiveMode,
-  { exit: ended, isOver, isRuns, recovers }: Why
+  why: Why
+) => Effect.Effect<Cleaned, never, unknown> = Effect.fnUntraced(function*(
+  loop,
+  open,
+  { exit: ended, isOver, isRuns, recovers }
 ) {
   const { entry: { mode }, scope } = open
   const exit = asTold(loop, ended)
@@ -162,8 +180,8 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
   if (Exit.isFailure(exit)) tellFailure(loop, open, { params, stack, phase: "Body" }, exit.cause)
   Loop.emit(loop, { _tag: "ModeExiting", name, params, stack })
   // If an observer breaks, the mode is still left, and the defect is reported at the end.
-  const seen = yield* Effect.exit(loop.journal.flush)
-  const { failures: own, recovered, wish } = yield* clean(loop, open, why)
+  const seen = loop.journal.isBehind() ? yield* Effect.exit(loop.journal.flush) : Exit.void
+  const { failures: own, recovered, wish } = hasCleanUp(open, why) ? yield* clean(loop, open, why) : nothingCleaned
   const isKept = isKeeping(wish)
   if (own.length > 0) tellFailure(loop, open, { params, stack, phase: "CleanUp" }, own.reduce(Cause.combine))
   if (wish !== undefined) Loop.emit(loop, { _tag: "ModeTransitionRequested", transition: wish })
@@ -184,7 +202,7 @@ const leaveTop = Effect.fnUntraced(function*(loop: Loop.Loop, open: LiveMode, wh
       ? undefined
       : { note: (isKept ? noteOfStaying : note)(name) })
   }, at)
-  const seenEnd = yield* Effect.exit(loop.journal.flush)
+  const seenEnd = loop.journal.isBehind() ? yield* Effect.exit(loop.journal.flush) : Exit.void
   const failures = [...own, ...[seen, seenEnd].filter(Exit.isFailure).map(({ cause }) => cause)]
   // The failure that was recovered from is dropped only if leaving succeeds.
   const isRecovered = recovered !== undefined && failures.length === 0 && why.failedAbove !== true
