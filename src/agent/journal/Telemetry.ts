@@ -67,14 +67,13 @@ const conversationId = "gen_ai.conversation.id"
 const ownConversation = Symbol("troupe/agent/Telemetry/ownConversation")
 
 /**
- * Sets the conversation id on the spans of an effect: the id of the session, or else of the run. A program's own annotation takes
- * precedence, and a run within another run has its own id only in a session.
+ * Returns the services of an effect whose spans have the conversation id: that of the session, or else of the run. A program's own
+ * annotation takes precedence, and a run within another run has its own id only in a session.
  */
-export const inConversation = <A, E, R>(
-  { conversation, session }: Pick<Journal, "conversation" | "session">,
-  self: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  conversation === undefined ? self : Effect.updateContext(self, (services: Context.Context<R>) => {
+export const conversationOf =
+  ({ conversation, session }: Pick<Journal, "conversation" | "session">) =>
+  <R>(services: Context.Context<R>): Context.Context<R> => {
+    if (conversation === undefined) return services
     const annotations: Readonly<Record<string | symbol, unknown>> = Context.get(
       services,
       References.TracerSpanAnnotations
@@ -86,7 +85,14 @@ export const inConversation = <A, E, R>(
       [conversationId]: conversation,
       [ownConversation]: conversation
     })
-  })
+  }
+
+/** Sets the conversation id on the spans of an effect. */
+export const inConversation = <A, E, R>(
+  journal: Pick<Journal, "conversation" | "session">,
+  self: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  journal.conversation === undefined ? self : Effect.updateContext(self, conversationOf(journal)<R>)
 
 /** The span of a run without spans: it keeps nothing, and no service changes. */
 const noSpan: Tracer.Span = {

@@ -5,6 +5,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import { Host } from "../../modes/Host.ts"
 import { atExit } from "../journal/AtExit.ts"
 import { CurrentAgent } from "../journal/CurrentAgent.ts"
@@ -38,9 +39,14 @@ const isLong = ({ journal, roster }: Loop.Loop): boolean => journal.isStreaming 
 
 const toSingleLayer = <R>(context: Context.Context<R>): Context.Context<R> => Context.makeUnsafe(context.mapUnsafe)
 
-/** Provides a loop to models, handlers and instructions. */
-export const provideLoop = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.updateContext(self, (context: Context.Context<R>) => {
+/** Provides a loop to models, handlers and instructions, and before it what `view` adds. */
+export const provideLoop = <A, E, R>(
+  loop: Loop.Loop,
+  self: Effect.Effect<A, E, R>,
+  view: (context: Context.Context<R>) => Context.Context<R> = identity
+): Effect.Effect<A, E, R> =>
+  Effect.updateContext(self, (around: Context.Context<R>) => {
+    const context = view(around)
     const seen = callsPrograms(loop) ? addModel(loop, context) : context
     const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
     return isLong(loop) ? toSingleLayer(provided) : provided
@@ -60,15 +66,22 @@ export const provideForCalls = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A,
       toSingleLayer(callsPrograms(loop) || hasModels(loop.definition) ? context : addModel(loop, context))
   )
 
-/** Notes which loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
-export const markAtWork = <A, E, R>(loop: Loop.Loop, self: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  const { live } = loop
-  if (live.holder === undefined) return self()
+/** Notes that a loop is at work, if a session keeps the modes. Fibers and finalizers of a set-up refer to that loop. */
+export const beginWork = ({ host, live }: Loop.Loop): void => {
+  if (live.holder !== undefined) live.atWork = host
+}
+
+/** Notes that a loop is done. */
+export const endWork = ({ live }: Loop.Loop): void => {
+  if (live.holder !== undefined) live.atWork = undefined
+}
+
+/** Runs an effect while a loop is at work. */
+export const markAtWork = <A, E, R>(loop: Loop.Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  if (loop.live.holder === undefined) return self
   const working = Effect.suspend(() => {
-    live.atWork = loop.host
-    return self()
+    beginWork(loop)
+    return self
   })
-  return atExit(working, () => {
-    live.atWork = undefined
-  })
+  return atExit(working, () => endWork(loop))
 }

@@ -17,7 +17,7 @@ import * as Telemetry from "../journal/Telemetry.ts"
 import * as OwnModel from "../perform/ask/OwnModel.ts"
 import { runCalls } from "../perform/call/RunCalls.ts"
 import type { CallResult } from "../perform/call/ToolCall.ts"
-import { markAtWork, provideLoop } from "../perform/LoopServices.ts"
+import { beginWork, endWork, provideLoop } from "../perform/LoopServices.ts"
 import { Fail } from "../rules/Decision.ts"
 import { findMismatch } from "../rules/Mismatch.ts"
 import { closing, end } from "./EndRun.ts"
@@ -85,10 +85,12 @@ export const outsideRun = <A>(
   f: (loop: Loop.Loop) => Effect.Effect<A, unknown, unknown>
 ): Effect.Effect<A, unknown, unknown> => {
   const loop = makeLoop(new RunServices(fiber), roster, state, receiver, receiver?.log?.run, live)
-  const { journal } = loop
-  const working = markAtWork(loop, () => f(loop))
-  return Effect.onExitPrimitive(
-    Telemetry.inConversation(journal, provideLoop(loop, working)),
-    (exit) => OwnModel.release(loop, exit, Loop.waiting(loop))
-  )
+  const working = Effect.suspend(() => {
+    beginWork(loop)
+    return f(loop)
+  })
+  return Effect.onExitPrimitive(provideLoop(loop, working, Telemetry.conversationOf(loop.journal)), (exit) => {
+    endWork(loop)
+    return OwnModel.release(loop, exit, Loop.waiting(loop))
+  })
 }

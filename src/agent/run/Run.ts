@@ -256,7 +256,7 @@ export const run = (
     // An input begins a new run. Without an input the run continues, and keeps its id.
     const id = from.input === undefined ? receiver?.log?.run : undefined
     const loop = makeLoop(new RunServices(fiber), roster, from.state, receiver, id, live, from.beside)
-    const running = Telemetry.inConversation(loop.journal, markAtWork(loop, () => runInSpan(loop, from)))
+    const running = Telemetry.inConversation(loop.journal, markAtWork(loop, runInSpan(loop, from)))
     return Effect.matchCauseEffect(running, {
       onFailure: (cause) =>
         onFailure === "Keep" && Cause.hasFails(cause)

@@ -95,10 +95,8 @@ export const look = <A, E>(session: OpenSession, f: (loop: Loop.Loop) => Effect.
   const looking = Effect.withFiber((fiber) => {
     const { live, log, ref, roster } = session
     const loop = makeLoop(new RunServices(fiber), roster, ref.value, undefined, undefined, live)
-    const reading = Telemetry.inConversation(
-      { conversation: log.session, session: log.session },
-      provideLoop(loop, f(loop))
-    )
+    const conversation = Telemetry.conversationOf({ conversation: log.session, session: log.session })
+    const reading = provideLoop(loop, f(loop), conversation)
     return Effect.onExitPrimitive(reading, (exit) => OwnModel.release(loop, exit))
   })
   return SessionServices.provide(looking, session.services)

@@ -122,6 +122,16 @@ const fork = <A, E>(
   return fiber
 }
 
+/** Starts an operation for a caller, or returns why it is refused. */
+const startFor = <A, E>(
+  queue: OperationQueue,
+  operation: Operation<A, E>,
+  caller: Fiber.Fiber<unknown, unknown>
+): Fiber.Fiber<A, E | SessionError> | SessionError => {
+  const around = caller.getRef(CurrentOperations)
+  return findRefusal(queue, operation.name, around) ?? fork(queue, operation, caller, around)
+}
+
 /**
  * Starts an operation, or puts it at the end of the queue. Interrupting the fiber ends it, or takes it out of the queue. To be run
  * where nothing can interrupt it.
@@ -131,9 +141,8 @@ export const start = <A, E>(
   operation: Operation<A, E>
 ): Effect.Effect<Fiber.Fiber<A, E | SessionError>, SessionError> =>
   Effect.withFiber((caller) => {
-    const around = caller.getRef(CurrentOperations)
-    const refusal = findRefusal(queue, operation.name, around)
-    return refusal === undefined ? Effect.succeed(fork(queue, operation, caller, around)) : Effect.fail(refusal)
+    const started = startFor(queue, operation, caller)
+    return Fiber.isFiber(started) ? Effect.succeed(started) : Effect.fail(started)
   })
 
 /** Returns how an operation ended: with its own failure if it stopped itself, or with `SessionClosed` if closing interrupted it. */
@@ -155,14 +164,16 @@ export const run = <A, E>(
   make: () => Operation<A, E>
 ): Effect.Effect<A, E | SessionError> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.suspend(() => {
+    Effect.withFiber((caller) => {
       const operation = make()
-      return Effect.flatMap(start(queue, operation), (fiber) => {
-        const exit = fiber.pollUnsafe()
-        const ended = exit === undefined
-          ? Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
-          : Effect.succeed(exit)
-        return Effect.flatMapEager(ended, (exit) => exitOf(queue, operation, exit))
-      })
+      const started = startFor(queue, operation, caller)
+      if (!Fiber.isFiber(started)) return Effect.fail(started)
+      const exit = started.pollUnsafe()
+      return exit === undefined
+        ? Effect.flatMap(
+          Effect.onInterrupt(restore(Fiber.await(started)), () => Fiber.interrupt(started)),
+          (exit) => exitOf(queue, operation, exit)
+        )
+        : exitOf(queue, operation, exit)
     })
   )
