@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib"
 
 /** What each entry point may weigh in a bundle, minified and gzipped, without Effect. */
 const budgets: Readonly<Record<string, number>> = {
-  "troupe": 147_000,
+  "troupe": 147_100,
   "troupe/testing": 147_500,
   "troupe/ai-sdk": 17_300
 }
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
  * A program with one agent: what it may weigh in a bundle with Effect, minified, and what it doesn't use and so has to leave out.
  */
 const oneAgent = {
-  budget: 389_000,
+  budget: 389_500,
   program: `import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -39,10 +39,10 @@ Effect.runPromise(Effect.provideServiceEffect(
 
 /** What a process may load, in bytes and modules without Effect's, that imports an entry point. */
 const loads: Readonly<Record<string, { readonly bytes: number; readonly modules: number }>> = {
-  "troupe": { bytes: 613_000, modules: 3 },
-  "troupe/Agent": { bytes: 321_000, modules: 2 },
-  "troupe/AgentState": { bytes: 321_000, modules: 2 },
-  "troupe/ai-sdk": { bytes: 384_500, modules: 2 }
+  "troupe": { bytes: 614_000, modules: 3 },
+  "troupe/Agent": { bytes: 322_200, modules: 2 },
+  "troupe/AgentState": { bytes: 322_200, modules: 2 },
+  "troupe/ai-sdk": { bytes: 385_600, modules: 2 }
 }
 
 /** What was weighed, and what is wrong with it. */
