@@ -6,7 +6,10 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 
-/** Calls a function with the exit of an effect, also after an interruption. This is cheaper than `Effect.onExit`, whose function returns an effect. */
+/**
+ * Calls a function with the exit of an effect. This is cheaper than `Effect.onExit`, which makes the end of the effect uninterruptible, and
+ * whose function returns an effect.
+ */
 export const atExit = <A, E, R>(
   self: Effect.Effect<A, E, R>,
   f: (exit: Exit.Exit<A, E>) => void
