@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 
 /**
- * Calls a function with the exit of an effect. This is cheaper than `Effect.onExit`, which makes the end of the effect uninterruptible, and
- * whose function returns an effect.
+ * Calls a function with the exit of an effect, also after an interruption. This is cheaper than a function that returns an effect for it.
+ *
+ * The call isn't interruptible: an interruption skips what is.
  */
 export const atExit = <A, E, R>(
   self: Effect.Effect<A, E, R>,
@@ -17,4 +18,4 @@ export const atExit = <A, E, R>(
   Effect.onExitPrimitive(self, (exit) => {
     f(exit)
     return undefined
-  }, true)
+  })

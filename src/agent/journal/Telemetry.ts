@@ -24,6 +24,7 @@ import type { Settlement } from "../../domain/Happening.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
 import type { TokenCount } from "../../domain/Usage.ts"
 import type { Definition } from "../definition/AgentDefinition.ts"
+import { atExit } from "./AtExit.ts"
 import { fromCause } from "./Failure.ts"
 import type { Journal } from "./Journal.ts"
 import type { Loop } from "./Loop.ts"
@@ -135,10 +136,9 @@ export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): 
     (span) => {
       const { state: { run } } = loop
       const tellTogether = tellApart(loop)
-      return Effect.onExitPrimitive(self, (exit) => {
+      return atExit(self, (exit) => {
         endHandoff(span, loop, run, exit)
         tellTogether()
-        return undefined
       })
     }
   )
@@ -177,7 +177,7 @@ export const summarySpan = <A, E, R>(
     loop,
     `summarize_conversation ${name}`,
     attributes,
-    (span) => Effect.onExit(self, (exit) => Effect.sync(() => endFailed(span, loop, exit)))
+    (span) => atExit(self, (exit) => endFailed(span, loop, exit))
   )
 }
 

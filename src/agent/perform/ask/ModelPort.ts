@@ -21,6 +21,7 @@ import * as ChatSpan from "../../../model/ChatSpan.ts"
 import * as NativeModel from "../../../model/NativeModel.ts"
 import * as SoundPart from "../../../model/SoundPart.ts"
 import type { Request } from "../../definition/AgentDefinition.ts"
+import { atExit } from "../../journal/AtExit.ts"
 import { type ModelRequest, send, unmeasured } from "../../journal/ModelRequest.ts"
 import { shownDefect } from "../../journal/SpanExit.ts"
 import { within } from "../../journal/Telemetry.ts"
@@ -133,12 +134,11 @@ const inSpan = <A, R>(
   return Effect.flatMap(
     Effect.makeSpan(ChatSpan.nameOf(names), options),
     (span) =>
-      Effect.onExitPrimitive(within(ask(span), span), (exit) => {
+      atExit(within(ask(span), span), (exit) => {
         const shown = shownDefect(exit, asked.sent !== undefined)
         const end = ChatSpan.ending(span, shown, fiber.getRef(Clock.Clock))
         if (asked.sent === undefined || !span.sampled) end()
         else asked.hold(span, end)
-        return undefined
       })
   )
 }
