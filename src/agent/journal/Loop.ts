@@ -209,13 +209,15 @@ export const foresee = (self: Loop, happening: Happening): AgentState => {
 export const foreseeStart = (self: Loop, inControl: Definition, started: RunStarted): AgentState =>
   reduceAt(self.state, startOf(self, inControl, started, self.journal.sequence), self.calls.length)
 
-/** Runs an effect after everybody has seen the events until now. */
-export const flushed = <A, E, R>({ journal }: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  journal.isBehind() ? Effect.andThen(journal.flush, next) : next
-
-/** Returns what waits until everybody has seen all events, or `undefined` if nobody is behind. */
-export const waiting = ({ journal }: Loop): Effect.Effect<void> | undefined =>
+/** Returns what waits until everybody has seen the events until now, or `undefined` if nobody is behind. */
+export const flushIfBehind = ({ journal }: Loop): Effect.Effect<void> | undefined =>
   journal.isBehind() ? journal.flush : undefined
+
+/** Runs an effect after everybody has seen the events until now. */
+export const flushed = <A, E, R>(self: Loop, next: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  const flush = flushIfBehind(self)
+  return flush === undefined ? next : Effect.andThen(flush, next)
+}
 
 /** The place of pieces of a stream: the same for all that arrive together. */
 export type Where = Pick<AgentEvent, "path" | "step">

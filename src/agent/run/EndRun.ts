@@ -48,7 +48,7 @@ export const closing = <A extends Decision>(
 ): Effect.Effect<A, unknown, unknown> =>
   Effect.onExitPrimitive(self, (exit) => {
     close(loop, exit)
-    return Loop.waiting(loop)
+    return Loop.flushIfBehind(loop)
   })
 
 const suspended: LoopExit = Exit.succeed({ _tag: "Suspend" })
@@ -113,7 +113,7 @@ const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> | undefine
   const tell = (): Effect.Effect<void> | undefined => {
     if (Underway.latest(loop.underway, "RunStarted") !== undefined) Loop.emitEnd(loop, endOf(loop, exit))
     if (parent === undefined) PromptCache.rest(loop)
-    return OwnModel.release(loop, exit, Loop.waiting(loop))
+    return OwnModel.release(loop, exit, Loop.flushIfBehind(loop))
   }
   return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(() => tell() ?? Effect.void)) : tell()
 }

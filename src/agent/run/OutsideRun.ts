@@ -91,6 +91,6 @@ export const outsideRun = <A>(
   })
   return Effect.onExitPrimitive(provideLoop(loop, working, Telemetry.conversationOf(loop.journal)), (exit) => {
     endWork(loop)
-    return OwnModel.release(loop, exit, Loop.waiting(loop))
+    return OwnModel.release(loop, exit, Loop.flushIfBehind(loop))
   })
 }

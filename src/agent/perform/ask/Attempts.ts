@@ -53,7 +53,7 @@ const streamed = (
       Answer.add(answer, part)
       if (part.type === "response-metadata" || part.type === "finish") Loop.keepAnswer(loop, brokenOffUse(answer))
     }
-    return Loop.waiting(loop)
+    return Loop.flushIfBehind(loop)
   })
 }
 

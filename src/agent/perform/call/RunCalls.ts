@@ -65,7 +65,7 @@ const runAll = (
   for (const slot of slots) concludeMove(loop, slot, jobs.length > 0)
   const lastJob = jobs.length === 0 ? -1 : slots.indexOf(jobs[jobs.length - 1]!.slot)
   settleInOrder(loop, slots, lastJob)
-  const told = Loop.waiting(loop)
+  const told = Loop.flushIfBehind(loop)
   if (jobs.length === 0) return told
   const running: RunningCalls = { loop, slots, lastJob, onAnswer }
   const runGroup = (group: ReadonlyArray<Job>) =>
@@ -184,7 +184,7 @@ const execute = (running: RunningCalls, job: Job): Effect.Effect<void, never, un
       settleInOrder(loop, slots, lastJob)
       // A call before it hasn't ended.
       if (slot.settlement !== undefined) Loop.keepCall(loop, slot.settlement)
-      return Loop.waiting(loop) ?? Effect.void
+      return Loop.flushIfBehind(loop) ?? Effect.void
     }
     return Telemetry.toolSpan(loop, call, entry.tool, (span) =>
       Effect.matchCauseEffect(
