@@ -9,7 +9,7 @@ import type * as Exit from "effect/Exit"
 /**
  * Calls a function with the exit of an effect, also after an interruption. This is cheaper than a function that returns an effect for it.
  *
- * The call isn't interruptible: an interruption skips what is.
+ * Effect skips the ends of an interrupted effect that are interruptible, so this one isn't.
  */
 export const atExit = <A, E, R>(
   self: Effect.Effect<A, E, R>,
