@@ -115,5 +115,6 @@ const endRun = (loop: Loop.Loop, exit: LoopExit): Effect.Effect<void> | undefine
     if (parent === undefined) PromptCache.rest(loop)
     return OwnModel.release(loop, exit, Loop.flushIfBehind(loop))
   }
-  return journal.isBehind() ? Effect.andThen(journal.flush, Effect.suspend(() => tell() ?? Effect.void)) : tell()
+  const flush = Loop.flushIfBehind(loop)
+  return flush === undefined ? tell() : Effect.andThen(flush, Effect.suspend(() => tell() ?? Effect.void))
 }

@@ -65,8 +65,7 @@ const runAll = (
   for (const slot of slots) concludeMove(loop, slot, jobs.length > 0)
   const lastJob = jobs.length === 0 ? -1 : slots.indexOf(jobs[jobs.length - 1]!.slot)
   settleInOrder(loop, slots, lastJob)
-  const told = Loop.flushIfBehind(loop)
-  if (jobs.length === 0) return told
+  if (jobs.length === 0) return Loop.flushIfBehind(loop)
   const running: RunningCalls = { loop, slots, lastJob, onAnswer }
   const runGroup = (group: ReadonlyArray<Job>) =>
     group.length === 1 ? execute(running, group[0]!) : Effect.forEach(group, (job) => execute(running, job), {
@@ -79,7 +78,7 @@ const runAll = (
   const ran = onAnswer === undefined && jobs.some(({ entry }) => entry._tag === "Handled" && entry.isFatal)
     ? Effect.flatMap(run, () => failByCall(loop, slots))
     : run
-  return told === undefined ? ran : Effect.andThen(told, ran)
+  return Loop.flushed(loop, ran)
 }
 
 /**
