@@ -3,7 +3,7 @@
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Deferred, Effect, type Exit, Fiber, Layer, Schema } from "effect"
-import { Tool, Toolkit } from "effect/ai"
+import { AiError, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Agent, AgentEvent, AgentState, Mode, ModeTransition, Session, SystemPrompt } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
@@ -189,6 +189,22 @@ describe("An observer", () => {
         "ModelCallStarted"
       ])
       assert.deepStrictEqual(seen.reduce(AgentState.reduce, AgentState.make("assistant")), state)
+    }))
+
+  it.effect("changes the conversation at once when a request has failed: before its step ends", () =>
+    Effect.gen(function*() {
+      const { observer, tags } = answering("ModelCallFailed", SystemPrompt.append("Cite."))
+      const refused = AiError.make({
+        module: "test",
+        method: "generateText",
+        reason: new AiError.InternalProviderError({ description: "refused" })
+      })
+      yield* ended(
+        Agent.observe(Agent.settle(assistant, "Hi"), observer).pipe(
+          Effect.provide(MockModel.layer(MockModel.queue(MockResponse.fail(refused))))
+        )
+      )
+      assert.deepStrictEqual(tags().slice(3), ["ModelCallFailed", "StateAdjusted", "StepCompleted", "RunFailed"])
     }))
 
   const other = Mode.make("n", { enter: () => Effect.void })

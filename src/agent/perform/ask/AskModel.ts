@@ -39,13 +39,13 @@ const answerTo = <A>(
   return Effect.matchEffect(Attempts.askOften(loop, { request, prompt }, progress), {
     onFailure: (error) => {
       const { attempts } = progress
-      return Effect.fail(
-        !AiError.isAiError(error) || attempts === 0
-          ? error
-          : new Fail(new ModelCallFailed({ agent: loop.definition.name, step: loop.step, attempts, error }))
-      )
+      if (!AiError.isAiError(error) || attempts === 0) return Effect.fail(error)
+      Attempts.endFailed(loop, progress, error)
+      const { definition: { name: agent }, step } = loop
+      return Loop.flushed(loop, Effect.fail(new Fail(new ModelCallFailed({ agent, step, attempts, error }))))
     },
-    onSuccess: (answer) => {
+    onSuccess: (whole) => {
+      const answer = Attempts.answerOf(progress, whole)
       // An answer that guardrails block isn't emitted, and its usage counts all the same.
       const { model, usage } = answer
       ModelRequest.end(loop, answer)

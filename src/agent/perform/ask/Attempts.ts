@@ -66,10 +66,10 @@ export interface RequestProgress {
 }
 
 /** Returns the usage of an attempt that was cut short, as far as the provider has reported it. */
-const brokenOffUse = ({ model, usage }: Pick<Answer.Arriving, "model" | "usage">) =>
+const brokenOffUse = ({ model, usage }: Pick<Answer.Arriving, "usage"> & Partial<Pick<Answer.Arriving, "model">>) =>
   ({ usage, ...(model === undefined ? undefined : { model }), isBrokenOff: true }) as const
 
-const unknownUse = brokenOffUse({ usage: {}, model: undefined })
+const unknownUse = brokenOffUse({ usage: {} })
 
 /**
  * Reasons that don't say whether an answer had begun. For all others a provider charges nothing if no part arrived: it refused the request,
@@ -121,38 +121,39 @@ const send = (
     )
   })
 
-/** Makes one attempt. It emits the start and a failure; the request emits the answer. */
-const attempt = (loop: Loop.Loop, options: ModelPort.Options, progress: RequestProgress) =>
-  Effect.matchEffect(send(loop, options, progress), {
-    onFailure: (error) => {
-      HeldBack.drop(progress.held)
-      if (isFree(error, progress)) Loop.keepAnswer(loop, undefined)
-      Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
-      return Effect.andThen(loop.journal.flush, Effect.fail(error))
-    },
-    onSuccess: (whole) => {
-      const { arriving } = progress
-      // Without `arriving`, `send` returned a whole answer; TypeScript doesn't see that.
-      return Effect.succeed(
-        arriving === undefined ? Answer.fromParts((whole as ModelPort.Whole).content) : Answer.finish(arriving)
-      )
-    }
-  })
+/** Ends an attempt that failed, and emits that. It does nothing if the attempt has ended before. */
+export const endFailed = (loop: Loop.Loop, progress: RequestProgress, error: AiError.AiError): void => {
+  HeldBack.drop(progress.held)
+  if (isFree(error, progress)) Loop.keepAnswer(loop, undefined)
+  Loop.endRequest(loop, { tag: error.reason._tag, message: error.message })
+}
+
+/** Returns the answer of the last attempt: the one that arrived in pieces, or what `askOften` returned. */
+export const answerOf = ({ arriving }: RequestProgress, whole: ModelPort.Whole | void): Answer.Answer =>
+  // Without `arriving`, the answer came as a whole; TypeScript doesn't see that.
+  arriving === undefined ? Answer.fromParts((whole as ModelPort.Whole).content) : Answer.finish(arriving)
 
 /**
  * Asks the agent's model until it answers, or until the agent's schedule and plan allow no further attempt. The schedule applies only to
- * errors that are retryable.
+ * errors that are retryable. Returns what `send` does. The caller ends the last attempt if it failed (`endFailed`), so most requests, which
+ * have neither schedule nor plan, wait for their only answer with less around them.
  */
 export const askOften = (loop: Loop.Loop, options: ModelPort.Options, progress: RequestProgress) => {
   const { retry, settings } = loop.definition
-  let call: Effect.Effect<Answer.Answer, unknown, unknown> = attempt(loop, options, progress)
+  const plan = planOf(loop)
+  let call: Effect.Effect<ModelPort.Whole | void, unknown, unknown> = send(loop, options, progress)
+  if (retry !== undefined || plan !== undefined) {
+    call = Effect.tapError(call, (error) => {
+      if (AiError.isAiError(error)) endFailed(loop, progress, error)
+      return loop.journal.flush
+    })
+  }
   if (retry !== undefined) {
     // An agent's schedule gets only errors that are retryable.
     call = retrying(call, retry as RetrySchedule, (error) => AiError.isAiError(error) && error.isRetryable)
   }
-  const plan = planOf(loop)
   if (plan !== undefined) {
-    call = Effect.withExecutionPlan(call as Effect.Effect<Answer.Answer, AiError.AiError, unknown>, plan)
+    call = Effect.withExecutionPlan(call as Effect.Effect<ModelPort.Whole | void, AiError.AiError, unknown>, plan)
   }
   return settings === undefined ? call : Effect.provideContext(call, settings)
 }
