@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema, Stream, type Tracer } from "effect"
 import { AiError, Tool, Toolkit } from "effect/ai"
-import { Agent, AgentError, Handoff } from "troupe"
+import { Agent, AgentError, Handoff, Mode } from "troupe"
 import { MockModel, MockResponse } from "troupe/testing"
 import { recorded, tree } from "./spans.ts"
 
@@ -93,6 +93,24 @@ describe("Spans", () => {
       ])
       assert.isTrue(spans.every(hasEnded))
     }).pipe(Effect.provide(handlers), Effect.provide(model)))
+
+  it.effect("stand within the run whose end leaves a mode", () =>
+    Effect.gen(function*() {
+      const mode = Mode.make("m", { invokable: true, enter: () => Effect.void })
+      const agent = Agent.make("desk", { agents: [Agent.asTool(Agent.make("helper", { modes: [mode] }))] })
+      const answers = MockModel.byAgent({
+        desk: MockModel.queue(MockResponse.toolCall("helper", { task: "help" }), "Done."),
+        helper: MockModel.queue(MockResponse.toolCall("enter_m_mode", {}), "Helped.")
+      })
+      const { spans } = yield* recorded(Agent.run(agent, "A question")).pipe(Effect.provide(MockModel.layer(answers)))
+      assert.deepStrictEqual(tree(spans).filter(([name]) => name !== "chat"), [
+        ["invoke_agent desk", undefined],
+        ["execute_tool helper", "invoke_agent desk"],
+        ["invoke_agent helper", "execute_tool helper"],
+        ["enter_mode m", "invoke_agent helper"],
+        ["exit_mode m", "invoke_agent helper"]
+      ])
+    }))
 
   it.effect("count the tokens of a run only where all are known", () =>
     Effect.gen(function*() {

@@ -16,6 +16,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
@@ -42,9 +43,8 @@ const noStack = (): undefined => undefined
 /** Returns the services of an effect that runs in a span. */
 export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): Context.Context<R> => {
   const parent = Context.get(services, References.CurrentStackFrame)
-  return Context.add(services, Tracer.ParentSpan, span).pipe(
-    Context.add(References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
-  )
+  const within = Context.add(services, Tracer.ParentSpan, span)
+  return Context.add(within, References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
 }
 
 /** Does what `Effect.withParentSpan` does without a stack trace, in one change of the services instead of two. */
@@ -121,12 +121,25 @@ const spanned = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => hasSpans ? inOwnSpan(name, attributes(), use) : use(noSpan)
 
-/** Wraps a run in its span; `use` adds the last attributes by `endRun`. */
+/** Adds what is around an effect, such as its span, to the effect's services. */
+type View = <R>(services: Context.Context<R>) => Context.Context<R>
+
+/**
+ * Opens the span of a run, if spans are recorded; `use` adds the last attributes by `endRun`. What `use` returns runs in the span where it
+ * adds `view` to the services: a run changes its services anyway, so it does that once.
+ */
 export const runSpan = <A, E, R>(
-  loop: Loop,
+  { journal: { hasSpans } }: Loop,
   inControl: Definition,
-  use: (span: Tracer.Span) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => spanned(loop, `invoke_agent ${inControl.name}`, () => runAttributes(inControl), use)
+  use: (span: Tracer.Span, view: View) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  hasSpans
+    ? Effect.useSpan(
+      `invoke_agent ${inControl.name}`,
+      { attributes: runAttributes(inControl) },
+      (span) => use(span, inSpan(span))
+    )
+    : use(noSpan, identity)
 
 /** Wraps the time in which an agent that took over is in control in a span below the run's. Without spans it isn't called. */
 export const handoffSpan = <A, E, R>(loop: Loop, self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -147,8 +160,7 @@ type ModeOperation = "enter_mode" | "exit_mode"
 
 /** The attributes of the span of entering or leaving a mode. */
 const modeAttributes = ({ definition }: Loop, operation: ModeOperation, mode: string): Record<string, string> => ({
-  "gen_ai.operation.name": operation,
-  "gen_ai.agent.name": definition.name,
+  ...operationAttributes(operation, definition),
   "troupe.mode.name": mode
 })
 
@@ -167,15 +179,12 @@ export const summarySpan = <A, E, R>(
   turns: number,
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
-  const { name } = loop.definition
-  const attributes = () => ({
-    "gen_ai.operation.name": "summarize_conversation",
-    "gen_ai.agent.name": name,
-    "troupe.summary.turns": turns
-  })
+  const operation = "summarize_conversation"
+  const { definition } = loop
+  const attributes = () => ({ ...operationAttributes(operation, definition), "troupe.summary.turns": turns })
   return spanned(
     loop,
-    `summarize_conversation ${name}`,
+    `${operation} ${definition.name}`,
     attributes,
     (span) => atExit(self, (exit) => endFailed(span, loop, exit))
   )
@@ -186,11 +195,17 @@ const handoffAttributes = ({ journal, state: { handoff } }: Loop): Record<string
   ...(journal.recordsContent && handoff?.reason !== undefined ? { "troupe.handoff.reason": handoff.reason } : undefined)
 })
 
-const runAttributes = (definition: Definition): Record<string, unknown> => ({
-  "gen_ai.operation.name": "invoke_agent",
-  "gen_ai.agent.name": definition.name,
-  ...(definition.description === undefined ? undefined : { "gen_ai.agent.description": definition.description })
+/** The attributes that the spans of all operations of an agent have. */
+const operationAttributes = (operation: string, { name }: Definition): Record<string, string> => ({
+  "gen_ai.operation.name": operation,
+  "gen_ai.agent.name": name
 })
+
+const runAttributes = (definition: Definition): Record<string, unknown> => {
+  const attributes = operationAttributes("invoke_agent", definition)
+  if (definition.description !== undefined) attributes["gen_ai.agent.description"] = definition.description
+  return attributes
+}
 
 /** Ends a span. A later end of the span is ignored, so code inside the span may still handle the failure that ended it. */
 const endSpan = (span: Tracer.Span, { journal }: Loop, exit: Exit.Exit<unknown, unknown>): void => {
@@ -281,9 +296,8 @@ export const toolSpan = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => spanned(loop, `execute_tool ${call.name}`, () => toolAttributes(loop, call, tool), use)
 
-const toolAttributes = (loop: Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
-  "gen_ai.operation.name": "execute_tool",
-  "gen_ai.agent.name": loop.definition.name,
+const toolAttributes = ({ definition }: Loop, call: Call, tool: Tool.Any): Record<string, unknown> => ({
+  ...operationAttributes("execute_tool", definition),
   "gen_ai.tool.name": call.name,
   "gen_ai.tool.call.id": call.id,
   "gen_ai.tool.type": "function",

@@ -39,16 +39,18 @@ const isLong = ({ journal, roster }: Loop.Loop): boolean => journal.isStreaming 
 
 const toSingleLayer = <R>(context: Context.Context<R>): Context.Context<R> => Context.makeUnsafe(context.mapUnsafe)
 
-/** Provides a loop to models, handlers and instructions, and before it what `view` adds. */
+/**
+ * Provides a loop to models, handlers and instructions, and what `view` adds. That comes last, because Effect keeps each context with a span
+ * as long as those that other services are added to.
+ */
 export const provideLoop = <A, E, R>(
   loop: Loop.Loop,
   self: Effect.Effect<A, E, R>,
   view: (context: Context.Context<R>) => Context.Context<R> = identity
 ): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, (around: Context.Context<R>) => {
-    const context = view(around)
-    const seen = callsPrograms(loop) ? addModel(loop, context) : context
-    const provided = Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host)
+    const seen = callsPrograms(loop) ? addModel(loop, around) : around
+    const provided = view(Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host))
     return isLong(loop) ? toSingleLayer(provided) : provided
   })
 
