@@ -39,7 +39,7 @@ const isTold = (turns: ReadonlyArray<Turn>, from: number, handoff: Received): bo
 /** The messages of the turns so far; `starts` says where the messages of each turn begin. */
 export class PromptCache {
   readonly all: Projection
-  readonly starts: Array<number>
+  starts: Array<number>
   /** The turns in the form of the agent's context window. */
   entries: Entries | undefined = undefined
   #read = nothing
@@ -89,7 +89,10 @@ export class PromptCache {
   extend({ conversation: { turns }, handoff }: AgentState): void {
     const known = this.#read
     for (let at = known.turns.length; at < turns.length; at++) {
-      this.starts.push(this.all.messages.length)
+      const { length } = this.all.messages
+      // A push onto an empty array makes room for 16 more, as in `Projection`.
+      if (at === 0) this.starts = [length]
+      else this.starts.push(length)
       this.all.add(toMessages(turns[at]!))
     }
     // Each turn is searched once for what was handed over.
