@@ -170,6 +170,7 @@ export const make = <
   const toolChoice = RequestTools.withToolNames(options?.toolChoice, tools)
   return fromDefinition(name, {
     name,
+    path: Object.freeze([name] as const),
     description: options?.description,
     instructions: options?.instructions,
     tools,

@@ -421,7 +421,7 @@ export const make = <
     const services = yield* SessionServices.capture
     const roster = extend(rosterOf(agent), options?.modes ?? [])
     const store = options?.store === undefined ? undefined : yield* options.store.open
-    const state = store?.restored ?? stateGiven("A session", options?.state ?? AgentState.make(roster.first.name))
+    const state = store?.restored ?? stateGiven("A session", options?.state ?? roster.initial)
     // `open` knows agents without their types.
     return (yield* open(agent, roster, services, state, store, options?.store?.id)) as Session<Output, E>
   })

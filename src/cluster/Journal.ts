@@ -18,7 +18,7 @@ import { rosterOf } from "../agent/definition/Roster.ts"
 import { SessionClosed, type SessionError } from "../agent/session/SessionError.ts"
 import type { OpenDocument } from "../agent/session/Store.ts"
 import { type AgentEvent, isRunEnd } from "../domain/AgentEvent.ts"
-import * as AgentState from "../domain/AgentState.ts"
+import type * as AgentState from "../domain/AgentState.ts"
 import type { Stored } from "../domain/EventJson.ts"
 import type { Any } from "../handoff/Runnable.ts"
 import * as Answer from "./Answer.ts"
@@ -55,7 +55,7 @@ const isRepeatable = (
 const read = Effect.fnUntraced(function*(id: string, agent: Any, { entries, snapshot }: Claimed) {
   const readable = Effect.mapError(unreadable(id))
   let kept = snapshot === undefined
-    ? Kept.begin(AgentState.make(rosterOf(agent).first.name))
+    ? Kept.begin(rosterOf(agent).initial)
     : yield* readable(Effect.fromResult(Kept.fromText(snapshot.text)))
   for (const { text } of entries) kept = Kept.take(kept, yield* readable(Effect.fromResult(Kept.entryFromText(text))))
   return kept

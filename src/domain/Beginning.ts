@@ -6,9 +6,10 @@
 import { dual } from "effect/Function"
 import { isTerminal } from "./AgentStatus.ts"
 import { appendUnchecked, empty, hasOpenCalls, textOf } from "./conversation/Turns.ts"
-import { statusOf, withConversation } from "./ImpliedStatus.ts"
+import { statusIn, statusOf } from "./ImpliedStatus.ts"
 import { timeOf } from "./InvalidLimit.ts"
 import { agentNamed } from "./InvalidName.ts"
+import { freeze } from "./JsonValue.ts"
 import { fromInput } from "./PartCopy.ts"
 import * as RunRecord from "./RunRecord.ts"
 import type { AgentState, Blocked, Conversation, User } from "./StateSchema.ts"
@@ -43,6 +44,9 @@ export const make = (
   prompt: [],
   logs: []
 })
+
+/** Makes the state of an agent before any run. All conversations of the agent may begin with it, so it is frozen. */
+export const initial = (agent: string): AgentState => freeze(make(agent))
 
 /** Puts an agent in control of a new run. While calls or a handoff are open, the agent that they belong to stays in control. */
 export const control = (self: AgentState, agent: string): AgentState => {
@@ -87,7 +91,7 @@ export const start = (
     ...(mode === undefined ? undefined : { mode }),
     ...(blocked === undefined ? undefined : { blocked })
   }
-  const started = withConversation(self, appendUnchecked(self.conversation, turn))
+  const conversation = appendUnchecked(self.conversation, turn)
   // If the words wait behind open calls, the count of handoffs doesn't restart.
   const isWaiting = self.status._tag === "WaitingForTools" || self.status._tag === "HandoffRequested"
   const handoffs = isWaiting ? self.run.handoffs : undefined
@@ -98,7 +102,9 @@ export const start = (
   const inputs = addsTo ? (self.run.inputs ?? 1) + given : given
   const query = self.initialQuery ?? (mode === undefined ? textOf(turn) : undefined)
   return {
-    ...started,
+    ...self,
+    conversation,
+    status: statusIn(self, conversation),
     ...(query === undefined ? undefined : { initialQuery: query }),
     run: {
       ...RunRecord.begin(at),

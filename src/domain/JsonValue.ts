@@ -83,7 +83,8 @@ export const within = (value: unknown): Schema.Json | undefined => {
   return changes.some(({ was }) => was === "depth") ? undefined : json
 }
 
-const freeze = (json: Schema.Json): Schema.Json => {
+/** Freezes JSON and all that is in it. */
+export const freeze = <A>(json: A): A => {
   if (typeof json !== "object" || json === null) return json
   for (const item of Object.values(json)) freeze(item)
   return Object.freeze(json)

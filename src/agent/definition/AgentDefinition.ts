@@ -100,6 +100,8 @@ type Instructions =
 /** The definition of an agent. */
 export interface Definition {
   readonly name: string
+  /** The path of the agent's events, unless another agent has called it. Events share it, so it is frozen. */
+  readonly path: readonly [name: string]
   readonly description: string | undefined
   readonly instructions: Instructions | undefined
   readonly tools: ReadonlyMap<string, ToolEntry>
@@ -159,6 +161,8 @@ export interface Requests {
 /** Who can be in control of a run, who begins, and how they collaborate. */
 export interface Roster {
   readonly first: Definition
+  /** The state of `first` before any run, with which its conversations begin. */
+  readonly initial: AgentState
   readonly agents: ReadonlyMap<string, Definition>
   readonly maxHandoffs: number
   readonly picker: AgentPicker.Any | undefined

@@ -8,6 +8,7 @@
  */
 import * as Tool from "effect/ai/Tool"
 import { constUndefined, identity, memoize } from "effect/Function"
+import { initial } from "../../domain/Beginning.ts"
 import { lazy } from "../../domain/Lazy.ts"
 import * as Group from "../../handoff/Group.ts"
 import * as Handoff from "../../handoff/Handoff.ts"
@@ -107,6 +108,7 @@ const ofAgent = (definition: Definition, isWhole: boolean): Roster => {
   const agents = reach(name, [definition], identity, isWhole)
   return {
     first: agents.get(name)!,
+    initial: initial(name),
     agents,
     maxHandoffs,
     picker: undefined,
@@ -141,6 +143,7 @@ const ofGroup = (group: Group.Any, isWhole: boolean): Roster => {
   const internals = policy === undefined ? undefined : HandoffPolicy.internalsOf(policy)
   return {
     first: agents.get(start)!,
+    initial: initial(start),
     agents,
     maxHandoffs,
     picker,

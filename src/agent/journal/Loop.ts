@@ -119,8 +119,8 @@ export class Loop {
   }
 }
 
-const pathOf = ({ parent }: Loop, { name }: Definition): AgentEvent["path"] =>
-  parent === undefined ? [name] : [...parent.path, name]
+const pathOf = ({ parent }: Loop, { name, path }: Definition): AgentEvent["path"] =>
+  parent === undefined ? path : [...parent.path, name]
 
 /** Returns what a decision is made of. `deciding` leads to the agent that decides: the loop's own, or one that it has called. */
 export const known = (self: Loop, deciding = self.calls): Known => {

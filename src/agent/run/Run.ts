@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { beforeCleanUps } from "../../domain/AgentAnswer.ts"
 import type * as AgentStatus from "../../domain/AgentStatus.ts"
-import { make } from "../../domain/Beginning.ts"
 import { hasOpenCalls, openCalls } from "../../domain/conversation/Turns.ts"
 import * as ModeStack from "../../domain/ModeStack.ts"
 import type { AgentState, Call } from "../../domain/StateSchema.ts"
@@ -171,7 +170,7 @@ export const goOn = (loop: Loop.Loop, extent: Extent): Effect.Effect<Decision, u
 /** Makes the loop of an agent that answers a call. */
 const loopOf = (parent: Loop.Loop, call: Call, entry: AgentTool): Loop.Loop => {
   const roster = entry.roster()
-  const state = call.state._tag === "Delegated" ? call.state.child : make(roster.first.name)
+  const state = call.state._tag === "Delegated" ? call.state.child : roster.initial
   return new Loop.Loop(parent.journal, runner, parent, call.id, roster, state)
 }
 

@@ -114,9 +114,9 @@ export const runMultiTurn: Runs<[inputs: ReadonlyArray<Input>]> = dual(
   (self: Any, inputs: ReadonlyArray<Input>): Effect.Effect<AgentState.AgentState> =>
     Effect.reduce(
       inputs,
-      (): AgentState.AgentState | undefined => undefined,
+      (): AgentState.AgentState => rosterOf(self).initial,
       (state, input) => runWith(self, (roster) => ask(roster, input, { state }))
-    ).pipe(Effect.map((state) => state ?? AgentState.make(rosterOf(self).first.name)))
+    )
 )
 
 /**

@@ -53,7 +53,7 @@ export const startOf = (
   { beside, input, state }: Runnable.From,
   options?: Pick<FromOptions, "control" | "systemMessage">
 ): From => ({
-  state: state ?? make(roster.first.name, { systemMessage: options?.systemMessage }),
+  state: state ?? (options?.systemMessage === undefined ? roster.initial : make(roster.first.name, options)),
   input,
   beside,
   isPicked: state === undefined || (options?.control ?? usualControl(roster, state)) === "first"

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Tool, Toolkit } from "effect/ai"
 import { Agent, AgentState, Handoff, Mode } from "troupe"
+import { MockModel } from "troupe/testing"
 import { rosterOf } from "../../../src/agent/definition/Roster.ts"
 import { requestIn } from "../../../src/agent/rules/OfferedTools.ts"
 
@@ -45,4 +46,26 @@ describe("A roster", () => {
     assert.doesNotThrow(make(look, look))
     assert.throws(make(look, Tool.make("look", { success: Schema.String })), Agent.DuplicateTool)
   })
+
+  it.effect("has one state to begin with and one path for all conversations, which no program can change", () =>
+    Effect.gen(function*() {
+      const guide = Agent.make("guide")
+      const paths: Array<ReadonlyArray<string>> = []
+      const observer: Agent.Observer = ({ path }) => Effect.sync(() => paths.push(path))
+      const begun = yield* Agent.runMultiTurn(guide, [])
+      const state = yield* Agent.observe(Agent.run(guide, "Hi"), observer)
+      const lists = [
+        begun.trail,
+        begun.modes,
+        begun.prompt,
+        begun.logs,
+        begun.conversation.turns,
+        state.trail,
+        ...paths
+      ]
+      for (const list of lists) assert.throws(() => (list as Array<unknown>).push("else"), TypeError)
+      assert.throws(() => Object.assign(begun, { steps: 5 }), TypeError)
+      assert.throws(() => Object.assign(begun.run, { steps: 5 }), TypeError)
+      assert.deepStrictEqual(yield* Agent.runMultiTurn(guide, []), AgentState.make("guide"))
+    }).pipe(Effect.provide(MockModel.layer(MockModel.queue("Hi")))))
 })
