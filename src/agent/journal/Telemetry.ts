@@ -43,8 +43,8 @@ const noStack = (): undefined => undefined
 /** Returns the services of an effect that runs in a span. */
 export const inSpan = (span: Tracer.Span) => <R>(services: Context.Context<R>): Context.Context<R> => {
   const parent = Context.get(services, References.CurrentStackFrame)
-  const within = Context.add(services, Tracer.ParentSpan, span)
-  return Context.add(within, References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
+  const below = Context.add(services, Tracer.ParentSpan, span)
+  return Context.add(below, References.CurrentStackFrame, { name: span.name, stack: noStack, parent })
 }
 
 /** Does what `Effect.withParentSpan` does without a stack trace, in one change of the services instead of two. */
@@ -121,17 +121,17 @@ const spanned = <A, E, R>(
   use: (span: Tracer.Span) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => hasSpans ? inOwnSpan(name, attributes(), use) : use(noSpan)
 
-/** Adds what is around an effect, such as its span, to the effect's services. */
-type View = <R>(services: Context.Context<R>) => Context.Context<R>
+/** Adds services to those of an effect. */
+type AddServices = <R>(services: Context.Context<R>) => Context.Context<R>
 
 /**
  * Opens the span of a run, if spans are recorded; `use` adds the last attributes by `endRun`. What `use` returns runs in the span where it
- * adds `view` to the services: a run changes its services anyway, so it does that once.
+ * calls `addSpan`: a run changes its services anyway, so it changes them once.
  */
 export const runSpan = <A, E, R>(
   { journal: { hasSpans } }: Loop,
   inControl: Definition,
-  use: (span: Tracer.Span, view: View) => Effect.Effect<A, E, R>
+  use: (span: Tracer.Span, addSpan: AddServices) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   hasSpans
     ? Effect.useSpan(

@@ -40,17 +40,17 @@ const isLong = ({ journal, roster }: Loop.Loop): boolean => journal.isStreaming 
 const toSingleLayer = <R>(context: Context.Context<R>): Context.Context<R> => Context.makeUnsafe(context.mapUnsafe)
 
 /**
- * Provides a loop to models, handlers and instructions, and what `view` adds. That comes last, because Effect keeps each context with a span
+ * Provides a loop to models, handlers and instructions, and what `add` adds. That comes last, because Effect keeps each context with a span
  * as long as those that other services are added to.
  */
 export const provideLoop = <A, E, R>(
   loop: Loop.Loop,
   self: Effect.Effect<A, E, R>,
-  view: (context: Context.Context<R>) => Context.Context<R> = identity
+  add: (context: Context.Context<R>) => Context.Context<R> = identity
 ): Effect.Effect<A, E, R> =>
   Effect.updateContext(self, (around: Context.Context<R>) => {
     const seen = callsPrograms(loop) ? addModel(loop, around) : around
-    const provided = view(Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host))
+    const provided = add(Context.add(Context.add(seen, CurrentAgent, new AgentAtWork(loop)), Host, loop.host))
     return isLong(loop) ? toSingleLayer(provided) : provided
   })
 

@@ -53,14 +53,14 @@ const runInSpan = (
   }
   const run = (picked: Exit.Exit<Definition, unknown>) => {
     const inControl = Exit.isSuccess(picked) ? picked.value : loop.definition
-    return Telemetry.runSpan(loop, inControl, (span, view) =>
+    return Telemetry.runSpan(loop, inControl, (span, addSpan) =>
       Effect.onExitPrimitive(
-        provideLoop(loop, begin(loop, from, picked, mode), view),
+        provideLoop(loop, begin(loop, from, picked, mode), addSpan),
         (exit) => {
           const ending = end(loop, exit)
           const tell = () => Telemetry.endRun(span, loop, exit)
           // There is something to wait for only if somebody observes the run, or a mode is live.
-          if (ending !== undefined) return Effect.updateContext(Effect.ensuring(ending, Effect.sync(tell)), view)
+          if (ending !== undefined) return Effect.updateContext(Effect.ensuring(ending, Effect.sync(tell)), addSpan)
           tell()
           return undefined
         }
