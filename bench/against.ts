@@ -14,7 +14,7 @@ import { parseArgs } from "node:util"
 import type * as Guardrails from "./guardrails.ts"
 import type * as MockModels from "./mockModel.ts"
 import type * as Modes from "./modes.ts"
-import { type Batch, inTurns, quantile, ratio, warmUp } from "./rounds.ts"
+import { type Batch, inTurns, quantile, warmUp } from "./rounds.ts"
 import type * as Troupe from "./troupe.ts"
 import type * as Windows from "./window.ts"
 import type * as Workloads from "./workloads.ts"
@@ -92,14 +92,21 @@ const start = async (checkout: string, row: string): Promise<Timed> => {
   return { batch: () => ask("batch"), operations: () => ask("operations"), stop: () => child.kill() }
 }
 
-/** Times a row of both checkouts in turns, in a new process for each, and gives the ratios of their times and of their operations. */
+const sum = (times: ReadonlyArray<number>): number => times.reduce((all, time) => all + time, 0)
+
+/**
+ * Times a row of both checkouts in turns, in a new process for each, and gives the ratios of their times and of their operations.
+ *
+ * A short run has one collection of the young generation in a thousand runs, so some batches have one and others none. In the sums each
+ * run has its share, and a median would count one too many or too few.
+ */
 const pair = async (row: string) => {
   const [ours, theirs] = await Promise.all([start(here, row), start(other, row)])
   const [first, second] = await inTurns([ours.batch, theirs.batch], 80)
   const operations = await ours.operations() / await theirs.operations()
   ours.stop()
   theirs.stop()
-  return { time: ratio(first!, second!), operations }
+  return { time: sum(first!) / sum(second!), operations }
 }
 
 /** Counts the operations of a run: before each, the runtime of the checkout asks its scheduler whether to yield. */
@@ -144,7 +151,7 @@ if (row === undefined) {
 } else {
   const run = (await rowsOf(other)).get(row)
   if (run === undefined) throw new Error(`There is no row "${row}"`)
-  const batch = await warmUp(run, { warmUp: 4000, batch: 25 })
+  const batch = await warmUp(run, { warmUp: 10_000, batch: 25, keepsGarbage: true })
   const tell = (message: unknown) => new Promise<void>((resolve) => process.send!(message, () => resolve()))
   process.on("message", (asked) => void (asked === "batch" ? batch() : operationsOf(other, run)).then(tell))
   await tell("warm")

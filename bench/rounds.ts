@@ -7,10 +7,14 @@ import { runInNewContext } from "node:vm"
 setFlagsFromString("--expose-gc")
 const collectGarbage = runInNewContext("gc") as (options: { readonly type: "minor" }) => void
 
-/** How long each subject runs before it is timed, and then in each round, in milliseconds. */
+/**
+ * How long each subject runs before it is timed, and then in each round, in milliseconds. With `keepsGarbage`, a batch begins with what the
+ * one before it has left.
+ */
 export interface Times {
   readonly warmUp: number
   readonly batch: number
+  readonly keepsGarbage?: boolean
 }
 
 /** A place in memory that nobody changes, to wait for. */
@@ -37,7 +41,10 @@ export type Batch = () => Promise<number>
  * The young generation is collected before each batch. A full collection would also throw away the optimized code that refers to
  * anything that is gone, and the batch would time how that is made again.
  */
-export const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times): Promise<Batch> => {
+export const warmUp = async (
+  run: () => Promise<void>,
+  { batch, keepsGarbage = false, warmUp }: Times
+): Promise<Batch> => {
   const start = performance.now()
   let runs = 0
   do {
@@ -46,7 +53,7 @@ export const warmUp = async (run: () => Promise<void>, { batch, warmUp }: Times)
   } while (performance.now() < start + warmUp)
   const count = Math.max(1, Math.round(runs * batch / (performance.now() - start)))
   return async () => {
-    collectGarbage({ type: "minor" })
+    if (!keepsGarbage) collectGarbage({ type: "minor" })
     const began = processorTime()
     for (let left = count; left > 0; left--) await run()
     return (processorTime() - began) / count
