@@ -38,8 +38,8 @@ export type Batch = () => Promise<number>
 /**
  * Warms a subject up, and gives the batch that times it.
  *
- * The young generation is collected before each batch. A full collection would also throw away the optimized code that refers to
- * anything that is gone, and the batch would time how that is made again.
+ * The young generation is collected before each batch, unless the batches keep their garbage. A full collection would also throw away the
+ * optimized code that refers to anything that is gone, and the batch would time how that is made again.
  */
 export const warmUp = async (
   run: () => Promise<void>,

@@ -40,8 +40,8 @@ const isLong = ({ journal, roster }: Loop.Loop): boolean => journal.isStreaming 
 const toSingleLayer = <R>(context: Context.Context<R>): Context.Context<R> => Context.makeUnsafe(context.mapUnsafe)
 
 /**
- * Provides a loop to models, handlers and instructions, and what `add` adds. That comes last, because Effect keeps each context with a span
- * as long as those that other services are added to.
+ * Provides a loop to models, handlers and instructions, and what `add` adds. That comes last, because a context to which a span was added
+ * stays in memory as long as the contexts that were made from it.
  */
 export const provideLoop = <A, E, R>(
   loop: Loop.Loop,
